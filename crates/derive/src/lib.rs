@@ -1,0 +1,52 @@
+//! `#[derive(Managed)]` and `#[derive(Plain)]`; see the traits of the same names.
+
+use proc_macro::TokenStream;
+
+mod managed;
+mod plain;
+
+/// Makes a struct a class of managed objects.
+///
+/// The struct is `#[repr(C)]` and its first field is a `Header`, or its superclass with
+/// `#[managed(superclass)]`. The other fields are references (`Ref`, `Slot`, `WeakSlot`,
+/// arrays of `Slot`), plain data (numbers, `bool`, `char`, `Plain` enums; in a `Var` if it
+/// changes), or Rust memory that the object owns (`String`, `Vec` and the like as they
+/// are, any other type with `#[managed(owned)]`).
+///
+/// For `Node` it also writes `NodeInit`, from which `Mutator::alloc` makes an
+/// instance: the same fields but for the header, references as locals.
+///
+/// `#[managed(name = "…")]` on the struct gives the class another name in reports.
+#[proc_macro_derive(Managed, attributes(managed))]
+pub fn derive_managed(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    managed::expand(&input)
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Makes a fieldless `#[repr(u8)]` enum plain data that managed objects can hold.
+#[proc_macro_derive(Plain)]
+pub fn derive_plain(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    plain::expand(&input)
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Whether `#[repr(…)]` names this representation.
+fn has_repr(input: &syn::DeriveInput, wanted: &str) -> syn::Result<bool> {
+    let mut found = false;
+    for attribute in &input.attrs {
+        if attribute.path().is_ident("repr") {
+            attribute.parse_nested_meta(|meta| {
+                found |= meta.path.is_ident(wanted);
+                if meta.input.peek(syn::token::Paren) {
+                    let _: proc_macro2::Group = meta.input.parse()?;
+                }
+                Ok(())
+            })?;
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,83 @@
+//! `#[derive(Plain)]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Error, Result};
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let Data::Enum(data) = &input.data else {
+        return Err(Error::new_spanned(
+            &input.ident,
+            "only a fieldless enum can derive `Plain`",
+        ));
+    };
+    if !crate::has_repr(input, "u8")? {
+        return Err(Error::new_spanned(
+            &input.ident,
+            "an enum that derives `Plain` must be `#[repr(u8)]`",
+        ));
+    }
+    if data.variants.is_empty() {
+        return Err(Error::new_spanned(
+            &input.ident,
+            "an enum without variants has no values to store",
+        ));
+    }
+    for variant in &data.variants {
+        if !variant.fields.is_empty() {
+            return Err(Error::new_spanned(
+                variant,
+                "a variant with fields is not plain data",
+            ));
+        }
+        if let Some((_, value)) = &variant.discriminant {
+            return Err(Error::new_spanned(
+                value,
+                "variants of plain data are numbered by their order",
+            ));
+        }
+    }
+    let name = &input.ident;
+    let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();
+    let names = variants.iter().map(|variant| variant.to_string());
+    let numbers = 0..=u8::MAX;
+    let first = variants[0];
+    let arms = variants
+        .iter()
+        .zip(numbers)
+        .map(|(variant, number)| quote!(#number => #name::#variant));
+    Ok(quote! {
+        const _: () = {
+            use ::heaphound::support as h;
+
+            impl h::Plain for #name {
+                type Cell = ::core::sync::atomic::AtomicU8;
+                const KIND: h::PlainKind = h::PlainKind::Enum { variants: &[#(#names),*] };
+
+                #[inline]
+                fn to_bits(self) -> u8 {
+                    self as u8
+                }
+
+                #[inline]
+                fn from_bits(bits: u8) -> Self {
+                    match bits {
+                        #(#arms,)*
+                        _ => #name::#first,
+                    }
+                }
+            }
+
+            // SAFETY: a `repr(u8)` enum is stored as the number of its variant.
+            unsafe impl h::Field for #name {
+                const KIND: h::FieldKind = h::FieldKind::Plain(<Self as h::Plain>::KIND);
+                type Init<'s> = Self;
+
+                #[inline]
+                fn fill(init: Self, _: &h::Filler<'_>) -> Self {
+                    init
+                }
+            }
+        };
+    })
+}

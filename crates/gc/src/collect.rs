@@ -1,0 +1,634 @@
+//! A collection, from stopping the world to letting it run again.
+//!
+//! 1. The mutator that wants it stops the world (or finds that another one just
+//!    did, and goes on).
+//! 2. Where there is a nursery, its survivors are copied out and it is empty.
+//! 3. If a full collection is due:
+//!    a. blocks that the last one left unswept are swept, so that every object
+//!       carries the current epoch; then a new epoch begins;
+//!    b. mark from the roots, in parallel; ephemerons until nothing changes;
+//!    c. weak references to the unmarked are cleared;
+//!    d. objects with finalizers that died are marked after all, and queued;
+//!    e. dead objects that own Rust memory are moved out, to be dropped later;
+//!    f. blocks are listed for sweeping, which happens when their cells are
+//!       needed; unless they have too many holes: then objects move together.
+//! 4. The world runs. The mutator that stopped it runs drops and finalizers.
+//!
+//! The phases of 3 are [`Phase`]s of one plan: each is a start set handed to the same
+//! drain loop ([`crate::raw::mark`]).
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use heaphound_heap::ClassId;
+
+use crate::error::{ClassShare, OutOfMemory, Shortage};
+use crate::heap::HeapInner;
+use crate::policy;
+use crate::raw::finalize::Remains;
+use crate::raw::mark::{Census, Ground, Marked, Visitor, mark};
+use crate::raw::mutator::MutatorShared;
+use crate::raw::nursery::Evacuation;
+use crate::raw::space::Cursor;
+use crate::raw::weak::{Waiting, clear_dead, is_marked};
+use crate::raw::{Mutator, Raw, SizeClass, Trace, compact};
+use crate::stats::CollectionStats;
+
+/// What a collection collects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The whole heap.
+    Full,
+    /// The nursery.
+    Nursery,
+}
+
+/// Why a collection happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Allocation used up its budget or the nursery.
+    Allocation,
+    /// The program asked for it.
+    Request,
+    /// Zeal mode.
+    Zeal,
+    /// Memory has run out, and the error is to say what holds it.
+    OutOfMemory,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "full",
+            Self::Nursery => "nursery",
+        })
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allocation => "allocation",
+            Self::Request => "request",
+            Self::Zeal => "zeal",
+            Self::OutOfMemory => "out of memory",
+        })
+    }
+}
+
+/// What the mutator that wanted a collection must know of it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Outcome {
+    /// Even so, live objects leave no room for the nursery.
+    pub(crate) over_limit: bool,
+}
+
+/// What the collector keeps from one collection to the next.
+pub(crate) struct CollectorState {
+    /// The trace words of all classes, by id.
+    traces: Vec<Trace>,
+    /// Where survivors of the nursery go.
+    promotion: [Cursor; SizeClass::COUNT],
+    /// Live bytes after the last full collection.
+    live_bytes: usize,
+    /// Bytes allocated up to the last collection.
+    allocated_bytes: u64,
+    /// What had been handed out at the last collection, since the last full one.
+    handed_out: usize,
+}
+
+impl Default for CollectorState {
+    fn default() -> Self {
+        Self {
+            traces: vec![Trace::NOTHING],
+            promotion: std::array::from_fn(|_| Cursor::default()),
+            live_bytes: 0,
+            allocated_bytes: 0,
+            handed_out: 0,
+        }
+    }
+}
+
+/// A step of a full collection's plan: what the drain loop starts from. Each is
+/// followed by the values of ephemerons whose keys it reached, until there are none.
+enum Phase {
+    /// All roots. Visitors watch this one.
+    Roots,
+    /// Dead objects that get another life for their finalizers. Nobody watches.
+    Finalizable(Vec<Raw>),
+}
+
+impl HeapInner {
+    /// Collects on behalf of a running mutator. When it returns, a collection has
+    /// taken place, but not always this one, nor of this kind, unless it was
+    /// requested.
+    pub(crate) fn collect(
+        &self,
+        shared: &MutatorShared,
+        kind: Kind,
+        cause: Cause,
+        bytes: usize,
+    ) -> Outcome {
+        self.collect_with(shared, kind, cause, bytes, None)
+    }
+
+    fn collect_with(
+        &self,
+        shared: &MutatorShared,
+        kind: Kind,
+        cause: Cause,
+        bytes: usize,
+        census: Option<&mut Census>,
+    ) -> Outcome {
+        let begin = Instant::now();
+        let time_to_safepoint = loop {
+            let stalled = |waited| self.report_stall(waited);
+            let patience = self.config.stall_warning;
+            match self.safepoints.stop(&shared.runs, patience, stalled) {
+                Some(time) => break time,
+                None if cause == Cause::Allocation => return Outcome::default(),
+                None => {}
+            }
+        };
+        let abort = AbortOnUnwind;
+        let collector = &mut *self.collector.lock().unwrap();
+        let (mut stats, outcome) = self.perform(collector, kind, cause, bytes, census);
+        stats.time_to_safepoint = time_to_safepoint;
+        stats.pause = begin.elapsed();
+        self.report(stats);
+        std::mem::forget(abort);
+        self.safepoints.resume(&shared.runs);
+        outcome
+    }
+
+    /// Runs `f` while the world is stopped.
+    pub(crate) fn with_stopped_world<R>(&self, shared: &MutatorShared, f: impl FnOnce() -> R) -> R {
+        struct Resume<'h>(&'h HeapInner, &'h MutatorShared);
+        impl Drop for Resume<'_> {
+            fn drop(&mut self) {
+                self.0.safepoints.resume(&self.1.runs);
+            }
+        }
+        let patience = self.config.stall_warning;
+        while self
+            .safepoints
+            .stop(&shared.runs, patience, |waited| self.report_stall(waited))
+            .is_none()
+        {}
+        let _resume = Resume(self, shared);
+        f()
+    }
+
+    fn perform(
+        &self,
+        collector: &mut CollectorState,
+        kind: Kind,
+        cause: Cause,
+        bytes: usize,
+        census: Option<&mut Census>,
+    ) -> (CollectionStats, Outcome) {
+        self.gather(collector);
+        let allocated = self.account(collector);
+        let number = self.collections.fetch_add(1, Relaxed) + 1;
+        let mut stats = CollectionStats {
+            number,
+            kind: Kind::Nursery,
+            cause,
+            pause: Default::default(),
+            time_to_safepoint: Default::default(),
+            marked_objects: 0,
+            marked_bytes: 0,
+            freed_bytes: 0,
+            used_bytes: 0,
+            heap_bytes: 0,
+            external_bytes: 0,
+            allocated_bytes: allocated,
+            compacted_bytes: 0,
+        };
+        let mut full = kind == Kind::Full;
+        match &self.nursery {
+            Some(nursery) => {
+                let used = nursery.used();
+                (stats.marked_objects, stats.marked_bytes) = self.evacuate_nursery(collector);
+                stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
+                full |= self.space.is_over_budget(bytes);
+            }
+            None => full = true,
+        }
+        if full {
+            self.full_collections.fetch_add(1, Relaxed);
+            stats.kind = Kind::Full;
+            let before =
+                collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
+            let marked = self.mark_all(collector, census);
+            stats.marked_objects = marked.objects;
+            stats.marked_bytes = marked.bytes;
+            stats.freed_bytes = before.saturating_sub(marked.bytes);
+            collector.live_bytes = marked.bytes;
+            self.sweep(collector, cause, &mut stats);
+            self.space.set_budget(policy::next_budget(
+                &self.config,
+                marked.bytes + self.space.external(),
+            ));
+        }
+        collector.handed_out = self.space.handed_out.load(Relaxed);
+        for shared in self.mutators.lock().unwrap().iter() {
+            shared.epoch.set(self.space.epoch());
+        }
+        if self.config.zeal.is_some() {
+            self.verify((stats.kind == Kind::Full).then_some(stats.marked_objects));
+        }
+        stats.used_bytes = collector.live_bytes + collector.handed_out;
+        stats.heap_bytes = self.space.pages.used_bytes();
+        stats.external_bytes = self.space.external();
+        let over_limit = full && self.nursery.is_some() && self.space.is_over_limit();
+        (stats, Outcome { over_limit })
+    }
+
+    /// Takes back from the mutators what only they knew.
+    fn gather(&self, collector: &mut CollectorState) {
+        for shared in self.mutators.lock().unwrap().iter() {
+            for size_class in SizeClass::all() {
+                let cursor = &shared.cursors[size_class.0 as usize + 1];
+                self.space.retire(cursor, size_class);
+            }
+            shared.cursors[0].next.set(0);
+            shared.cursors[0].limit.set(0);
+            self.take_droppables(shared);
+        }
+        let known = collector.traces.len();
+        for id in known..=self.classes.count() {
+            collector
+                .traces
+                .push(self.classes.get(ClassId(id as u32)).trace);
+        }
+        self.handles.strong.lock().unwrap().prune();
+        self.handles.weak.lock().unwrap().prune();
+        self.unpin();
+    }
+
+    /// Bytes allocated since the heap was built.
+    fn account(&self, collector: &mut CollectorState) -> u64 {
+        let handed_out = self.space.handed_out.load(Relaxed);
+        let young = self.nursery.as_ref().map_or(0, |nursery| nursery.used());
+        collector.allocated_bytes +=
+            (handed_out.saturating_sub(collector.handed_out) + young) as u64;
+        collector.allocated_bytes
+    }
+
+    fn ground<'h>(&'h self, traces: &'h [Trace]) -> Ground<'h> {
+        Ground {
+            base: self.base,
+            epoch: self.space.epoch(),
+            traces,
+            classes: &self.classes,
+        }
+    }
+
+    /// Objects whose last pin is gone may move again.
+    fn unpin(&self) {
+        let mut pinned = self.handles.pinned.lock().unwrap();
+        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut pinned.all)
+            .into_iter()
+            .partition(|cell| Arc::strong_count(cell) > 1);
+        for (cells, on) in [(&gone, false), (&kept, true)] {
+            for cell in cells {
+                self.set_pinned(Raw(cell.raw.load(Relaxed)), on);
+            }
+        }
+        pinned.all = kept;
+    }
+
+    /// Copies the nursery's survivors out; answers how many and how much.
+    fn evacuate_nursery(&self, collector: &mut CollectorState) -> (usize, usize) {
+        let nursery = self.nursery.as_ref().expect("called where there is one");
+        if self.config.zeal.is_some() {
+            self.verify_cards();
+        }
+        let ground = self.ground(&collector.traces);
+        let hash = |raw| self.address_hash(raw);
+        let mut young = Evacuation::new(ground, &self.space, nursery, &collector.promotion, &hash);
+        self.for_each_root(|_, cell| young.strong(cell));
+        young.read_cards();
+        young.drain();
+        young.settle_weak();
+        for cell in &self.handles.weak.lock().unwrap().all {
+            let raw = Raw(cell.raw.load(Relaxed));
+            if !raw.is_null() {
+                let to = young.survivor(raw).unwrap_or(Raw::NULL);
+                cell.raw.store(to.0, Relaxed);
+            }
+        }
+        let mut watched = self.watched.lock().unwrap();
+        let mut pending = self.pending.lock().unwrap();
+        for (raw, finalizer) in std::mem::take(&mut watched.finalizers) {
+            match young.survivor(raw) {
+                Some(to) => watched.finalizers.push((to, finalizer)),
+                None => pending
+                    .finalizers
+                    .push((young.copy(raw).0.into(), finalizer)),
+            }
+        }
+        young.drain();
+        young.settle_weak();
+        watched
+            .droppables
+            .retain_mut(|raw| match young.survivor(*raw) {
+                Some(to) => {
+                    *raw = to;
+                    true
+                }
+                None => {
+                    pending.remains.extend(Remains::take(ground, *raw));
+                    false
+                }
+            });
+        let mut gone = 0;
+        for (raw, bytes) in std::mem::take(&mut watched.externals) {
+            match young.survivor(raw) {
+                Some(to) => {
+                    watched.externals.insert(to, bytes);
+                }
+                None => gone += bytes,
+            }
+        }
+        self.space.adjust_external(gone, 0);
+        let counts = (young.objects, young.bytes);
+        young.finish();
+        self.nursery_cycle.fetch_add(1, Relaxed);
+        counts
+    }
+
+    /// Marks everything that lives and settles what is weak, finalizable or owned.
+    fn mark_all(&self, collector: &mut CollectorState, census: Option<&mut Census>) -> Marked {
+        for size_class in SizeClass::all() {
+            let cursor = &collector.promotion[size_class.0 as usize];
+            self.space.retire(cursor, size_class);
+        }
+        self.finish_sweep();
+        self.space.begin_epoch();
+        let ground = self.ground(&collector.traces);
+        let mut total = Marked::default();
+        let mut waiting = Waiting::default();
+        match census {
+            None => {
+                self.close(ground, Phase::Roots, &mut total, &mut waiting, || ());
+            }
+            Some(census) => {
+                let classes = self.classes.count();
+                let fresh = || Census::new(classes);
+                for one in self.close(ground, Phase::Roots, &mut total, &mut waiting, fresh) {
+                    census.add(&one);
+                }
+            }
+        }
+        self.settle_weak(ground, &mut total);
+        let mut watched = self.watched.lock().unwrap();
+        let mut pending = self.pending.lock().unwrap();
+        let mut risen = Vec::new();
+        for (raw, finalizer) in std::mem::take(&mut watched.finalizers) {
+            if is_marked(ground, raw) {
+                watched.finalizers.push((raw, finalizer));
+            } else {
+                risen.push(raw);
+                pending.finalizers.push((raw.0.into(), finalizer));
+            }
+        }
+        if !risen.is_empty() {
+            let phase = Phase::Finalizable(risen);
+            self.close(ground, phase, &mut total, &mut waiting, || ());
+            self.settle_weak(ground, &mut total);
+        }
+        waiting.finish(ground);
+        watched.droppables.retain(|&raw| {
+            let live = is_marked(ground, raw);
+            if !live {
+                pending.remains.extend(Remains::take(ground, raw));
+            }
+            live
+        });
+        let mut gone = 0;
+        watched.externals.retain(|&raw, bytes| {
+            let live = is_marked(ground, raw);
+            if !live {
+                gone += *bytes;
+            }
+            live
+        });
+        self.space.adjust_external(gone, 0);
+        total
+    }
+
+    /// Runs one phase: drains from its start set, then from what ephemerons add,
+    /// until nothing is added. Answers the visitors that watched.
+    fn close<V: Visitor>(
+        &self,
+        ground: Ground<'_>,
+        phase: Phase,
+        total: &mut Marked,
+        waiting: &mut Waiting,
+        visitor: impl Fn() -> V,
+    ) -> Vec<V> {
+        let mut starts = match phase {
+            Phase::Roots => self.root_targets(),
+            Phase::Finalizable(objects) => objects,
+        };
+        let workers = self.config.collector_threads;
+        let mut visitors = Vec::new();
+        while !starts.is_empty() {
+            let fresh = (0..workers).map(|_| visitor()).collect();
+            let (mut marked, seen) = mark(ground, &starts, self.threads(), fresh);
+            visitors.extend(seen);
+            starts = waiting.advance(ground, &mut marked);
+            total.objects += marked.objects;
+            total.bytes += marked.bytes;
+            total.weak.append(&mut marked.weak);
+        }
+        visitors
+    }
+
+    fn root_targets(&self) -> Vec<Raw> {
+        let mut targets = Vec::new();
+        self.for_each_root(|_, cell| {
+            let raw = Raw(cell.load(Relaxed));
+            if !raw.is_null() {
+                targets.push(raw);
+            }
+        });
+        targets
+    }
+
+    /// Clears the weak references met so far whose targets were not marked.
+    fn settle_weak(&self, ground: Ground<'_>, total: &mut Marked) {
+        for holder in total.weak.drain(..) {
+            clear_dead(ground, holder);
+        }
+        for cell in &self.handles.weak.lock().unwrap().all {
+            let raw = Raw(cell.raw.load(Relaxed));
+            if !raw.is_null() && !is_marked(ground, raw) {
+                cell.raw.store(0, Relaxed);
+            }
+        }
+    }
+
+    fn finish_sweep(&self) {
+        match self.threads() {
+            Some(threads) => {
+                threads.install(|| self.space.finish_sweep(threads.current_num_threads()));
+            }
+            None => self.space.finish_sweep(1),
+        }
+    }
+
+    /// Frees what was not marked: later, bit by bit, for an automatic collection; now
+    /// and completely for one that was asked for, or when the heap is full of holes.
+    fn sweep(&self, collector: &CollectorState, cause: Cause, stats: &mut CollectionStats) {
+        self.space.begin_sweep();
+        let (blocks, large) = self.space.extent_bytes();
+        let small = stats.marked_bytes.saturating_sub(large);
+        let mut compact = policy::should_compact(blocks, small);
+        if !compact && cause == Cause::Allocation {
+            return;
+        }
+        self.finish_sweep();
+        // Blocks without any live object are gone now; holes are what counts.
+        compact &= policy::should_compact(self.space.extent_bytes().0, small);
+        if compact || cause == Cause::Zeal && stats.number.is_multiple_of(2) {
+            stats.compacted_bytes = self.compact(collector);
+        }
+        let keep = match cause {
+            Cause::Allocation => stats.marked_bytes / 2,
+            _ => 0,
+        };
+        self.space.pages.trim(keep);
+    }
+
+    /// Moves objects together; answers the bytes of blocks that were emptied.
+    fn compact(&self, collector: &CollectorState) -> usize {
+        let ground = self.ground(&collector.traces);
+        let emptied = compact::evacuate(ground, &self.space);
+        if emptied == 0 {
+            return 0;
+        }
+        let moved = |raw: &mut Raw| *raw = compact::moved(ground, &self.space, *raw);
+        self.for_each_root(|_, cell| compact::update(ground, &self.space, cell));
+        for cell in &self.handles.weak.lock().unwrap().all {
+            compact::update(ground, &self.space, &cell.raw);
+        }
+        let mut watched = self.watched.lock().unwrap();
+        watched.droppables.iter_mut().for_each(moved);
+        watched
+            .finalizers
+            .iter_mut()
+            .for_each(|(raw, _)| moved(raw));
+        let externals = std::mem::take(&mut watched.externals);
+        watched.externals = externals
+            .into_iter()
+            .map(|(raw, bytes)| (compact::moved(ground, &self.space, raw), bytes))
+            .collect();
+        compact::update_objects(ground, &self.space);
+        compact::finish(&self.space);
+        self.space.handed_out.store(0, Relaxed);
+        emptied
+    }
+
+    /// The error that says what memory was asked for and what holds it.
+    pub(crate) fn out_of_memory(
+        &self,
+        mutator: &mut Mutator<'_>,
+        asked_bytes: usize,
+    ) -> OutOfMemory {
+        let mut census = Census::new(0);
+        self.collect_with(
+            mutator.shared,
+            Kind::Full,
+            Cause::OutOfMemory,
+            0,
+            Some(&mut census),
+        );
+        let mut classes: Vec<_> = (1..census.objects.len())
+            .filter(|&id| census.objects[id] > 0)
+            .map(|id| ClassShare {
+                class: self.classes.get(ClassId(id as u32)).info.name.clone(),
+                objects: census.objects[id],
+                bytes: census.bytes[id],
+            })
+            .collect();
+        classes.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
+        classes.truncate(5);
+        let error = OutOfMemory(Box::new(Shortage {
+            asked_bytes,
+            live_bytes: census.bytes.iter().sum(),
+            external_bytes: self.space.external(),
+            max_bytes: self.config.max_bytes,
+            classes,
+            snapshot: self.write_snapshot(mutator),
+        }));
+        tracing::error!(heap = self.id, "{error}");
+        error
+    }
+
+    fn write_snapshot(
+        &self,
+        mutator: &mut Mutator<'_>,
+    ) -> Option<Result<std::path::PathBuf, String>> {
+        let path = self.config.snapshot_on_oom.clone()?;
+        let mut text = String::new();
+        mutator
+            .inspect(|view| heaphound_heap::text::write_heap(view, &mut text))
+            .expect("a string takes any text");
+        let written = std::fs::write(&path, text);
+        Some(written.map(|()| path).map_err(|error| error.to_string()))
+    }
+
+    fn report(&self, stats: CollectionStats) {
+        tracing::info!(
+            heap = self.id,
+            number = stats.number,
+            kind = %stats.kind,
+            cause = %stats.cause,
+            pause_us = stats.pause.as_micros() as u64,
+            time_to_safepoint_us = stats.time_to_safepoint.as_micros() as u64,
+            marked_objects = stats.marked_objects,
+            marked_bytes = stats.marked_bytes,
+            freed_bytes = stats.freed_bytes,
+            used_bytes = stats.used_bytes,
+            heap_bytes = stats.heap_bytes,
+            allocated_bytes = stats.allocated_bytes,
+            "collection"
+        );
+        if self.config.log {
+            eprintln!("heaphound: {stats}");
+        }
+        self.stats.lock().unwrap().record(stats);
+    }
+
+    /// Names the mutators that a collection has been waiting for.
+    fn report_stall(&self, waited: std::time::Duration) {
+        let mutators = self.mutators.lock().unwrap();
+        let names: Vec<_> = mutators
+            .iter()
+            .filter(|shared| shared.runs.load(Relaxed))
+            .map(|shared| shared.name.as_str())
+            .collect();
+        let names = names.join(", ");
+        let waited_ms = waited.as_millis() as u64;
+        tracing::warn!(heap = self.id, waited_ms, mutators = %names, "mutators stall a collection");
+        if self.config.log {
+            eprintln!("heaphound: a collection has waited {waited_ms} ms for: {names}");
+        }
+    }
+}
+
+/// A panic in the middle of a collection leaves a heap that nobody may touch, and
+/// mutators that wait for ever.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        eprintln!("heaphound: a collection failed; the heap cannot be used any more");
+        std::process::abort();
+    }
+}

@@ -1,0 +1,198 @@
+//! How a heap is built.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::BuildError;
+use crate::heap::Heap;
+use crate::raw::{MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION};
+
+/// Which collector a heap has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Collector {
+    /// Marks the whole heap each time. The default for checking: every collection
+    /// sees everything.
+    #[default]
+    MarkSweep,
+    /// A copying nursery in front of the mark-sweep space.
+    Generational,
+}
+
+/// When finalizers and drops run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Finalization {
+    /// Right after a collection, by the mutator that caused it.
+    #[default]
+    AfterCollection,
+    /// When a mutator calls [`run_finalizers`](crate::Mutator::run_finalizers).
+    OnRequest,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) max_bytes: usize,
+    pub(crate) initial_bytes: usize,
+    pub(crate) collector: Collector,
+    pub(crate) collector_threads: usize,
+    pub(crate) nursery_bytes: usize,
+    pub(crate) growth: f64,
+    pub(crate) max_locals: usize,
+    pub(crate) stall_warning: Duration,
+    pub(crate) log: bool,
+    pub(crate) zeal: Option<NonZeroU32>,
+    pub(crate) finalization: Finalization,
+    pub(crate) snapshot_on_oom: Option<PathBuf>,
+}
+
+/// Options for a heap; [`HeapBuilder::build`] makes it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct HeapBuilder(Config);
+
+impl HeapBuilder {
+    pub(crate) fn new() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self(Config {
+            max_bytes: 4 << 30,
+            initial_bytes: 16 << 20,
+            collector: Collector::default(),
+            collector_threads: threads.min(16),
+            nursery_bytes: 4 << 20,
+            growth: 2.0,
+            max_locals: 1 << 18,
+            stall_warning: Duration::from_millis(100),
+            log: std::env::var_os("HEAPHOUND_LOG").is_some_and(|value| value != "0"),
+            zeal: None,
+            finalization: Finalization::default(),
+            snapshot_on_oom: None,
+        })
+    }
+
+    /// The most memory that objects may take, free space between them and external
+    /// memory included. 4 GiB unless said otherwise, 31 GiB at most. Collector
+    /// metadata comes on top: about half a percent.
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.0.max_bytes = bytes;
+        self
+    }
+
+    /// Bytes to allocate before the first automatic collection; also the least
+    /// between any two. 16 MiB unless said otherwise.
+    pub fn initial_bytes(mut self, bytes: usize) -> Self {
+        self.0.initial_bytes = bytes;
+        self
+    }
+
+    /// The collector.
+    pub fn collector(mut self, collector: Collector) -> Self {
+        self.0.collector = collector;
+        self
+    }
+
+    /// Threads that mark and sweep. All cores up to 16 unless said otherwise.
+    pub fn collector_threads(mut self, threads: usize) -> Self {
+        self.0.collector_threads = threads;
+        self
+    }
+
+    /// Size of the nursery of a generational heap. 4 MiB unless said otherwise.
+    pub fn nursery_bytes(mut self, bytes: usize) -> Self {
+        self.0.nursery_bytes = bytes;
+        self
+    }
+
+    /// How far the heap may grow between full collections: 2 (the default)
+    /// collects when it has doubled since the last one.
+    pub fn growth(mut self, factor: f64) -> Self {
+        self.0.growth = factor;
+        self
+    }
+
+    /// Locals that one mutator can have at once. 262,144 unless said otherwise.
+    pub fn max_locals(mut self, locals: usize) -> Self {
+        self.0.max_locals = locals;
+        self
+    }
+
+    /// How long a collection waits for mutators before it names, in the log, those
+    /// that it waits for. 100 ms unless said otherwise.
+    pub fn stall_warning(mut self, patience: Duration) -> Self {
+        self.0.stall_warning = patience;
+        self
+    }
+
+    /// Writes a line to standard error for each collection. On by default if the
+    /// environment variable `HEAPHOUND_LOG` is set and not `0`.
+    pub fn log(mut self, on: bool) -> Self {
+        self.0.log = on;
+        self
+    }
+
+    /// Zeal: collects at every n-th allocation, poisons freed memory, and verifies
+    /// the heap around each collection. Slow, for tests.
+    pub fn zeal(mut self, every: u32) -> Self {
+        self.0.zeal = NonZeroU32::new(every);
+        self
+    }
+
+    /// When finalizers and drops run.
+    pub fn finalization(mut self, when: Finalization) -> Self {
+        self.0.finalization = when;
+        self
+    }
+
+    /// Writes the heap to this file, as text, when memory runs out.
+    pub fn snapshot_on_out_of_memory(mut self, path: impl Into<PathBuf>) -> Self {
+        self.0.snapshot_on_oom = Some(path.into());
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_config(self) -> Config {
+        self.0
+    }
+
+    /// Builds the heap.
+    pub fn build(self) -> Result<Heap, BuildError> {
+        let config = &self.0;
+        let fail = |what: String| Err(BuildError::Options(what));
+        let most = REGION - MATURE_START - (512 << 20);
+        if config.max_bytes > most || config.max_bytes < 64 << 10 {
+            return fail(format!(
+                "max_bytes is {}, but must be between 65536 and {most}",
+                config.max_bytes
+            ));
+        }
+        if config.collector_threads == 0 || config.collector_threads > 1024 {
+            return fail("collector_threads must be between 1 and 1024".into());
+        }
+        if !(config.growth > 1.0 && config.growth <= 100.0) {
+            return fail(format!(
+                "growth is {}, but must be above 1 and at most 100",
+                config.growth
+            ));
+        }
+        if config.max_locals == 0 || config.max_locals > 1 << 28 {
+            return fail("max_locals must be between 1 and 268435456".into());
+        }
+        if config.collector == Collector::Generational {
+            let range = 64 << 10..=NURSERY_END - NURSERY_START;
+            if !range.contains(&config.nursery_bytes) || config.nursery_bytes % PAGE != 0 {
+                return fail(format!(
+                    "nursery_bytes is {}, but must be a multiple of {PAGE} between {} and {}",
+                    config.nursery_bytes,
+                    range.start(),
+                    range.end()
+                ));
+            }
+            if config.nursery_bytes * 2 > config.max_bytes {
+                return fail(format!(
+                    "a nursery of {} bytes needs max_bytes of at least twice that, but it is {}",
+                    config.nursery_bytes, config.max_bytes
+                ));
+            }
+        }
+        Heap::with(self.0)
+    }
+}

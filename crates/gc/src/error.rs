@@ -1,0 +1,145 @@
+//! What can go wrong, as values.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A heap could not be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The options do not go together.
+    Options(String),
+    /// The system refused address space or memory.
+    System(std::io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Options(what) => write!(f, "cannot build the heap: {what}"),
+            Self::System(error) => {
+                write!(f, "cannot reserve address space for the heap: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Options(_) => None,
+            Self::System(error) => Some(error),
+        }
+    }
+}
+
+/// A thread could not attach to a heap.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The thread has a mutator of this heap already, of this name, and it is not
+    /// blocked: the two would wait for each other.
+    AlreadyAttached(String),
+}
+
+impl fmt::Display for AttachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::AlreadyAttached(name) = self;
+        write!(
+            f,
+            "this thread is already attached to the heap, as `{name}`"
+        )
+    }
+}
+
+impl std::error::Error for AttachError {}
+
+/// How much of the heap a class holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClassShare {
+    /// The class's name.
+    pub class: String,
+    /// Live instances.
+    pub objects: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
+/// Memory was asked for beyond `max_bytes`, and a full collection has not helped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OutOfMemory(pub(crate) Box<Shortage>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Shortage {
+    pub(crate) asked_bytes: usize,
+    pub(crate) live_bytes: usize,
+    pub(crate) external_bytes: usize,
+    pub(crate) max_bytes: usize,
+    pub(crate) classes: Vec<ClassShare>,
+    pub(crate) snapshot: Option<Result<PathBuf, String>>,
+}
+
+impl OutOfMemory {
+    /// Bytes that were asked for.
+    pub fn asked_bytes(&self) -> usize {
+        self.0.asked_bytes
+    }
+
+    /// Bytes of live objects.
+    pub fn live_bytes(&self) -> usize {
+        self.0.live_bytes
+    }
+
+    /// The heap's limit.
+    pub fn max_bytes(&self) -> usize {
+        self.0.max_bytes
+    }
+
+    /// The classes that hold most, largest first.
+    pub fn classes(&self) -> &[ClassShare] {
+        &self.0.classes
+    }
+
+    /// Where the heap was written, if it was told to be: the file, or why not.
+    pub fn snapshot(&self) -> Option<Result<&PathBuf, &str>> {
+        let snapshot = self.0.snapshot.as_ref()?;
+        Some(snapshot.as_ref().map_err(String::as_str))
+    }
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shortage {
+            asked_bytes,
+            live_bytes,
+            external_bytes,
+            max_bytes,
+            classes,
+            snapshot,
+        } = &*self.0;
+        write!(
+            f,
+            "out of memory: {asked_bytes} bytes asked, {live_bytes} bytes live"
+        )?;
+        if *external_bytes > 0 {
+            write!(f, " and {external_bytes} external")?;
+        }
+        write!(f, ", at most {max_bytes} allowed")?;
+        for (i, share) in classes.iter().enumerate() {
+            let ClassShare {
+                class,
+                objects,
+                bytes,
+            } = share;
+            let lead = if i == 0 { "; most in" } else { "," };
+            write!(f, "{lead} {class} ({objects} objects, {bytes} bytes)")?;
+        }
+        match snapshot {
+            Some(Ok(path)) => write!(f, "; the heap was written to {}", path.display()),
+            Some(Err(why)) => write!(f, "; the heap could not be written: {why}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for OutOfMemory {}

@@ -1,0 +1,216 @@
+//! The heap: what it is made of, and who may touch what when.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use heaphound_heap::{Root, RootKind};
+use rayon::ThreadPool;
+
+use crate::classes::Classes;
+use crate::collect::CollectorState;
+use crate::config::{Collector, Config, HeapBuilder};
+use crate::error::BuildError;
+use crate::raw::finalize::{Pending, Watched};
+use crate::raw::handle::Handles;
+use crate::raw::mutator::MutatorShared;
+use crate::raw::nursery::Nursery;
+use crate::raw::space::Space;
+use crate::raw::{
+    Base, CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Pages, REGION, Raw, Reservation,
+};
+use crate::safepoint::Safepoints;
+use crate::stats::HeapStats;
+
+/// A managed heap. Any number can exist at once; each is dropped whole.
+///
+/// Threads [attach](Heap::attach) to it to allocate and read. Dropping it frees all its
+/// objects at once and drops the Rust memory that they own; finalizers are not
+/// called then.
+pub struct Heap {
+    inner: Box<HeapInner>,
+}
+
+/// The parts of a heap, at an address that does not change.
+pub(crate) struct HeapInner {
+    pub(crate) id: u64,
+    pub(crate) base: Base,
+    pub(crate) config: Config,
+    pub(crate) classes: Classes,
+    pub(crate) space: Space,
+    pub(crate) nursery: Option<Nursery>,
+    pub(crate) handles: Handles,
+    pub(crate) watched: Mutex<Watched>,
+    pub(crate) pending: Mutex<Pending>,
+    pub(crate) safepoints: Safepoints,
+    pub(crate) mutators: Mutex<Vec<Arc<MutatorShared>>>,
+    pub(crate) collector: Mutex<CollectorState>,
+    pub(crate) stats: Mutex<HeapStats>,
+    pub(crate) collections: AtomicU64,
+    pub(crate) full_collections: AtomicU64,
+    /// Nursery collections so far; part of a young object's hash.
+    pub(crate) nursery_cycle: AtomicU32,
+    threads: OnceLock<Option<ThreadPool>>,
+}
+
+impl Heap {
+    /// Options for a new heap.
+    pub fn builder() -> HeapBuilder {
+        HeapBuilder::new()
+    }
+
+    pub(crate) fn with(config: Config) -> Result<Self, BuildError> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        // Address space is cheap: twice the limit, so that survivors and large
+        // objects find a place even when what is free lies scattered.
+        let most = REGION - MATURE_START;
+        let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * config.nursery_bytes)
+            .next_multiple_of(4 << 20)
+            .min(most);
+        let memory =
+            Reservation::new(MATURE_START + capacity, REGION).map_err(BuildError::System)?;
+        let base = Base::expose(memory.start().as_ptr());
+        let commit = |offset, bytes: usize| {
+            memory
+                .commit(offset, bytes.next_multiple_of(PAGE))
+                .map_err(BuildError::System)
+        };
+        commit(0, PAGE)?;
+        let nursery = match config.collector {
+            Collector::MarkSweep => None,
+            Collector::Generational => {
+                commit(NURSERY_START, config.nursery_bytes)?;
+                commit(CARDS_START, (MATURE_START + capacity) / CARD)?;
+                Some(Nursery::new(config.nursery_bytes))
+            }
+        };
+        let pages = Pages::new(memory, base, capacity).map_err(BuildError::System)?;
+        let nursery_bytes = nursery.as_ref().map_or(0, Nursery::bytes);
+        let limit = config.max_bytes - nursery_bytes;
+        let budget = crate::policy::next_budget(&config, 0);
+        let space = Space::new(pages, base, limit, budget);
+        space.set_poison(config.zeal.is_some());
+        let inner = Box::new(HeapInner {
+            id: NEXT_ID.fetch_add(1, Relaxed),
+            base,
+            classes: Classes::new(),
+            space,
+            nursery,
+            handles: Handles::default(),
+            watched: Mutex::default(),
+            pending: Mutex::default(),
+            safepoints: Safepoints::default(),
+            mutators: Mutex::default(),
+            collector: Mutex::default(),
+            stats: Mutex::default(),
+            collections: AtomicU64::new(0),
+            full_collections: AtomicU64::new(0),
+            nursery_cycle: AtomicU32::new(0),
+            threads: OnceLock::new(),
+            config,
+        });
+        inner.publish();
+        Ok(Self { inner })
+    }
+
+    #[inline]
+    pub(crate) fn inner(&self) -> &HeapInner {
+        &self.inner
+    }
+
+    /// What the heap's collections did so far.
+    pub fn stats(&self) -> HeapStats {
+        self.inner.stats.lock().unwrap().clone()
+    }
+
+    /// Bytes of memory that objects take now, free space between them included.
+    pub fn heap_bytes(&self) -> usize {
+        self.inner.space.pages.used_bytes() + self.inner.nursery.as_ref().map_or(0, Nursery::bytes)
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        self.inner.drop_all();
+    }
+}
+
+impl HeapInner {
+    /// Collections of both kinds so far.
+    pub(crate) fn collections(&self) -> u64 {
+        self.collections.load(Relaxed)
+    }
+
+    pub(crate) fn full_collections(&self) -> u64 {
+        self.full_collections.load(Relaxed)
+    }
+
+    /// The threads that collect beside the one that stopped the world; `None` if
+    /// that one works alone.
+    pub(crate) fn threads(&self) -> Option<&ThreadPool> {
+        if self.config.collector_threads == 1 {
+            return None;
+        }
+        self.threads
+            .get_or_init(|| {
+                rayon::ThreadPoolBuilder::new()
+                    .num_threads(self.config.collector_threads)
+                    .thread_name(|i| format!("heaphound-gc-{i}"))
+                    .build()
+                    .inspect_err(|error| {
+                        tracing::warn!(heap = self.id, %error, "no collector threads: collecting alone");
+                    })
+                    .ok()
+            })
+            .as_ref()
+    }
+
+    /// The identity hash of an object that has not moved since it was first asked.
+    /// Young objects come and go at the same addresses, so that the cycle counts too.
+    pub(crate) fn address_hash(&self, raw: Raw) -> u32 {
+        let cycle = if raw.is_young() {
+            self.nursery_cycle.load(Relaxed).wrapping_add(1)
+        } else {
+            0
+        };
+        let mut hash = raw.0 ^ cycle.wrapping_mul(0x9e37_79b9);
+        hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
+        hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
+        hash ^ hash >> 16
+    }
+
+    /// Calls `f` with every root: how to name it, and its cell. Only while the
+    /// world is stopped.
+    pub(crate) fn for_each_root(&self, mut f: impl FnMut(&dyn Fn() -> Root, &AtomicU32)) {
+        let root = |kind, name: &str, scope, index: usize| Root {
+            kind,
+            name: name.into(),
+            scope,
+            index: index as u32,
+        };
+        for (name, (_, cell)) in self.handles.statics.lock().unwrap().iter() {
+            f(&|| root(RootKind::Static, name, None, 0), &cell.raw);
+        }
+        for shared in self.mutators.lock().unwrap().iter() {
+            let name = &shared.name;
+            f(
+                &|| root(RootKind::ThreadObject, name, None, 0),
+                &shared.thread_object,
+            );
+            shared.for_each_local(|index, frame, cell| {
+                let scope = || Some(frame.place.to_string());
+                f(&|| root(RootKind::ThreadStack, name, scope(), index), cell);
+            });
+        }
+        for (table, lead) in [(&self.handles.strong, ""), (&self.handles.pinned, "pin ")] {
+            for (index, cell) in table.lock().unwrap().all.iter().enumerate() {
+                if Arc::strong_count(cell) > 1 {
+                    let name = || format!("{lead}{}", cell.place);
+                    f(&|| root(RootKind::Handle, &name(), None, index), &cell.raw);
+                }
+            }
+        }
+        for (index, (cell, _)) in self.pending.lock().unwrap().finalizers.iter().enumerate() {
+            f(&|| root(RootKind::Finalizer, "pending", None, index), cell);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! A garbage-collected heap to embed, built so that questions can ride on its
+//! marking pass.
+//!
+//! - [`Heap`]: build one, attach threads, read statistics.
+//! - [`Mutator`]: a thread's access: allocate, read, root.
+//! - [`Managed`], [`Slot`], [`Ref`], [`Var`]: what objects are made of.
+//! - [`RefArray`], [`PlainArray`], [`Str`], [`WeakMap`], [`Instance`]: ready-made classes.
+//!
+//! How it works: `collect.rs` is the order of events, `raw/` is everything that
+//! touches managed memory, with its invariants.
+
+mod classes;
+mod collect;
+mod config;
+mod error;
+mod heap;
+mod policy;
+mod raw;
+mod safepoint;
+mod stats;
+
+pub use classes::TooManyClasses;
+pub use config::{Collector, Finalization, HeapBuilder};
+pub use error::{AttachError, BuildError, ClassShare, OutOfMemory};
+pub use heap::Heap;
+pub use raw::{
+    Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
+    Header, Init, Instance, Local, Managed, Mutator, Object, ObjectId, Owned, Pinned, Plain,
+    PlainArray, PlainCell, Ref, RefArray, Root, Shape, Slot, Static, StoppedHeap, Str, Var, Weak,
+    WeakMap, WeakSlot,
+};
+pub use stats::{Cause, CollectionStats, HeapStats, Kind};
+
+pub use heaphound_heap as words;

@@ -1,0 +1,88 @@
+//! The region's first word, which leads from any address in it to the heap, and the
+//! coming and going of mutators.
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering::*};
+
+use super::mutator::{Mutator, MutatorShared};
+use super::region::Base;
+use super::sizes::SizeClass;
+use crate::error::AttachError;
+use crate::heap::{Heap, HeapInner};
+
+impl HeapInner {
+    /// Lets every address of the region lead here. The heap must not move
+    /// afterwards.
+    pub(crate) fn publish(&self) {
+        let place = self.base.at(0).cast::<*mut HeapInner>();
+        // SAFETY: the region's first page is committed and only used for this.
+        let place = unsafe { AtomicPtr::from_ptr(place) };
+        place.store((&raw const *self).cast_mut(), Release);
+    }
+
+    /// The heap of a region.
+    ///
+    /// # Safety
+    /// The region belongs to a heap that outlives `'a`.
+    #[inline]
+    pub(crate) unsafe fn of<'a>(base: Base) -> &'a HeapInner {
+        // SAFETY: `publish` was called when the heap was built, and the heap is boxed.
+        unsafe { &*AtomicPtr::from_ptr(base.at(0).cast::<*mut HeapInner>()).load(Acquire) }
+    }
+
+    /// Ends a mutator's time: its room goes back, its name off the list.
+    pub(crate) fn detach(&self, shared: &MutatorShared) {
+        if self.nursery.is_none() {
+            for size_class in SizeClass::all() {
+                let cursor = &shared.cursors[size_class.0 as usize + 1];
+                self.space.retire(cursor, size_class);
+            }
+        }
+        self.take_droppables(shared);
+        // Off the list before ceasing to run: a collection sees either a mutator
+        // that it must wait for, or none.
+        let mut mutators = self.mutators.lock().unwrap();
+        let place = mutators
+            .iter()
+            .position(|other| std::ptr::eq(&**other, shared))
+            .expect("a mutator is listed until it detaches");
+        let shared = mutators.swap_remove(place);
+        drop(mutators);
+        self.safepoints.leave(&shared.runs);
+    }
+}
+
+impl Heap {
+    /// Attaches this thread to the heap under a name, until the mutator is dropped.
+    ///
+    /// A mutator that is leaked (`mem::forget`) is never stopped for, and so keeps
+    /// every later collection waiting.
+    #[track_caller]
+    pub fn attach(&self, name: impl Into<String>) -> Result<Mutator<'_>, AttachError> {
+        let place = Location::caller();
+        let heap = self.inner();
+        let thread = std::thread::current().id();
+        let mutators = heap.mutators.lock().unwrap();
+        let rival = mutators
+            .iter()
+            .find(|other| other.thread == thread && other.runs.load(Relaxed));
+        if let Some(rival) = rival {
+            return Err(AttachError::AlreadyAttached(rival.name.clone()));
+        }
+        drop(mutators);
+        let shared = Arc::new(MutatorShared::new(
+            heap,
+            name.into(),
+            heap.config.max_locals,
+        ));
+        let address = Arc::as_ptr(&shared);
+        heap.safepoints.enter(&shared.runs);
+        // What it copied of the heap's state before it ran may be out of date.
+        shared.epoch.set(heap.space.epoch());
+        heap.mutators.lock().unwrap().push(shared);
+        // SAFETY: the list keeps the shared part alive until `detach`, which the
+        // mutator's drop calls; it runs, on this thread.
+        Ok(unsafe { Mutator::new(heap, &*address, place) })
+    }
+}

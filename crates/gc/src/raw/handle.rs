@@ -1,0 +1,276 @@
+//! References held outside any scope: root handles, named statics, weak handles,
+//! pins.
+//!
+//! Each is a cell that the heap's table and the handle share. The table forgets a
+//! cell when it finds itself the only holder, so that dropping a handle is no more
+//! than dropping an `Arc`, on any thread, whether or not the heap still exists.
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::{Arc, Mutex};
+
+use super::mutator::{Local, Mutator};
+use super::object::Managed;
+use super::region::Raw;
+use crate::heap::HeapInner;
+
+/// A root, as the heap and a handle share it.
+pub(crate) struct RootCell {
+    pub(crate) raw: AtomicU32,
+    pub(crate) place: &'static Location<'static>,
+    heap: u64,
+}
+
+/// All cells of a heap, by kind.
+#[derive(Default)]
+pub(crate) struct Handles {
+    pub(crate) strong: Mutex<Cells>,
+    pub(crate) weak: Mutex<Cells>,
+    pub(crate) pinned: Mutex<Cells>,
+    pub(crate) statics: Mutex<BTreeMap<String, (TypeId, Arc<RootCell>)>>,
+}
+
+/// Cells of one kind, the dropped ones among them removed now and then.
+#[derive(Default)]
+pub(crate) struct Cells {
+    pub(crate) all: Vec<Arc<RootCell>>,
+    prune_at: usize,
+}
+
+impl Cells {
+    fn add(&mut self, cell: Arc<RootCell>) {
+        if self.all.len() >= self.prune_at.max(1024) {
+            self.prune();
+        }
+        self.all.push(cell);
+    }
+
+    /// Forgets the cells whose handles are gone.
+    pub(crate) fn prune(&mut self) {
+        self.all.retain(|cell| Arc::strong_count(cell) > 1);
+        self.prune_at = self.all.len() * 2;
+    }
+}
+
+impl RootCell {
+    fn new(heap: &HeapInner, raw: Raw, place: &'static Location<'static>) -> Arc<Self> {
+        Arc::new(Self {
+            raw: AtomicU32::new(raw.0),
+            place,
+            heap: heap.id,
+        })
+    }
+
+    #[track_caller]
+    fn raw_in(&self, heap: &HeapInner) -> Raw {
+        assert!(
+            self.heap == heap.id,
+            "a handle of one heap was used with a mutator of another"
+        );
+        // Acquire: a static may have been set by another thread.
+        Raw(self.raw.load(Acquire))
+    }
+}
+
+/// A handle that keeps an object alive, outside any scope and on any thread, also
+/// across an `.await`. `m[&root]` is the object.
+pub struct Root<T: ?Sized> {
+    cell: Arc<RootCell>,
+    target: PhantomData<fn() -> *const T>,
+}
+
+impl<T: ?Sized> Root<T> {
+    #[inline]
+    #[track_caller]
+    pub(crate) fn raw_in(&self, heap: &HeapInner) -> Raw {
+        self.cell.raw_in(heap)
+    }
+}
+
+impl<T: ?Sized> Clone for Root<T> {
+    fn clone(&self) -> Self {
+        Self {
+            cell: self.cell.clone(),
+            target: PhantomData,
+        }
+    }
+}
+
+/// A handle that does not keep its object alive.
+pub struct Weak<T: ?Sized> {
+    cell: Arc<RootCell>,
+    target: PhantomData<fn() -> *const T>,
+}
+
+impl<T: ?Sized> Clone for Weak<T> {
+    fn clone(&self) -> Self {
+        Self {
+            cell: self.cell.clone(),
+            target: PhantomData,
+        }
+    }
+}
+
+impl<T: Managed + ?Sized> Weak<T> {
+    /// The object, unless it has died.
+    ///
+    /// # Panics
+    /// If the mutator belongs to another heap.
+    #[track_caller]
+    pub fn get<'m>(&self, mutator: &'m Mutator<'_>) -> Option<&'m T> {
+        let raw = self.cell.raw_in(mutator.heap);
+        // SAFETY: the cell is of this heap and was made for a `T`; the collector
+        // clears it when the object dies (H3).
+        unsafe { mutator.at(raw) }
+    }
+}
+
+/// A named global reference of a heap, null at first.
+pub struct Static<T: ?Sized> {
+    cell: Arc<RootCell>,
+    target: PhantomData<fn() -> *const T>,
+}
+
+impl<T: ?Sized> Clone for Static<T> {
+    fn clone(&self) -> Self {
+        Self {
+            cell: self.cell.clone(),
+            target: PhantomData,
+        }
+    }
+}
+
+impl<T: Managed + ?Sized> Static<T> {
+    /// The object that the static refers to, if any.
+    ///
+    /// # Panics
+    /// If the mutator belongs to another heap.
+    #[track_caller]
+    pub fn get<'m>(&self, mutator: &'m Mutator<'_>) -> Option<&'m T> {
+        // SAFETY: the cell is of this heap and holds only null or a `T` (H3).
+        unsafe { mutator.at(self.cell.raw_in(mutator.heap)) }
+    }
+
+    /// Makes the static refer to an object, or to none.
+    ///
+    /// # Panics
+    /// If the mutator or the object belongs to another heap.
+    #[track_caller]
+    pub fn set(&self, mutator: &Mutator<'_>, target: Option<&T>) {
+        self.cell.raw_in(mutator.heap);
+        let raw = target.map_or(Raw::NULL, |target| mutator.own(target));
+        self.cell.raw.store(raw.0, Release);
+    }
+}
+
+/// A handle that keeps an object alive and in its place.
+pub struct Pinned<T: ?Sized> {
+    root: Root<T>,
+    address: usize,
+}
+
+impl<T: Managed> Pinned<T> {
+    /// The object's address, which does not change while this handle exists.
+    pub fn as_ptr(&self) -> *const T {
+        std::ptr::with_exposed_provenance(self.address)
+    }
+
+    /// The handle as a root that can be read through.
+    pub fn root(&self) -> &Root<T> {
+        &self.root
+    }
+}
+
+impl<'a> Mutator<'a> {
+    /// Keeps an object alive beyond this scope.
+    ///
+    /// # Panics
+    /// If the object belongs to another heap.
+    #[track_caller]
+    pub fn root<T: Managed + ?Sized>(&self, object: &T) -> Root<T> {
+        let cell = RootCell::new(self.heap, self.own(object), Location::caller());
+        self.heap.handles.strong.lock().unwrap().add(cell.clone());
+        Root {
+            cell,
+            target: PhantomData,
+        }
+    }
+
+    /// A handle that does not keep the object alive.
+    ///
+    /// # Panics
+    /// If the object belongs to another heap.
+    #[track_caller]
+    pub fn weak<T: Managed + ?Sized>(&self, object: &T) -> Weak<T> {
+        let cell = RootCell::new(self.heap, self.own(object), Location::caller());
+        self.heap.handles.weak.lock().unwrap().add(cell.clone());
+        Weak {
+            cell,
+            target: PhantomData,
+        }
+    }
+
+    /// Keeps an object alive and in its place. A young object first moves to the
+    /// mature space, by a nursery collection.
+    #[track_caller]
+    pub fn pin<T: Managed>(&mut self, local: Local<'_, T>) -> Pinned<T> {
+        let place = Location::caller();
+        while self.own(&self[local]).is_young() {
+            self.collect_nursery();
+        }
+        let object = &self[local];
+        object
+            .as_object()
+            .header()
+            .update(|word| word.with_pinned(true));
+        let cell = RootCell::new(self.heap, self.own(object), place);
+        // Not pruned here: the collection that does also unpins the object.
+        self.heap
+            .handles
+            .pinned
+            .lock()
+            .unwrap()
+            .all
+            .push(cell.clone());
+        Pinned {
+            address: (&raw const *object).expose_provenance(),
+            root: Root {
+                cell,
+                target: PhantomData,
+            },
+        }
+    }
+
+    /// The static of that name.
+    ///
+    /// # Panics
+    /// If the name was used with another class before.
+    #[track_caller]
+    pub fn static_root<T: Managed + ?Sized>(&self, name: &str) -> Static<T> {
+        let mut statics = self.heap.handles.statics.lock().unwrap();
+        let (class, cell) = statics.entry(name.into()).or_insert_with(|| {
+            let cell = RootCell::new(self.heap, Raw::NULL, Location::caller());
+            (TypeId::of::<T>(), cell)
+        });
+        let same = *class == TypeId::of::<T>();
+        let cell = cell.clone();
+        drop(statics);
+        assert!(same, "static `{name}` was first used with another class");
+        Static {
+            cell,
+            target: PhantomData,
+        }
+    }
+}
+
+impl HeapInner {
+    /// Lets an object move again, or not.
+    pub(crate) fn set_pinned(&self, raw: Raw, on: bool) {
+        // SAFETY: the object was a root until now, so that it has not been freed.
+        let header = unsafe { self.base.header(raw) };
+        header.update(|word| word.with_pinned(on));
+    }
+}

@@ -1,0 +1,118 @@
+//! Address space from the operating system: reserve, commit, release.
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+/// A reserved range of addresses, aligned to its alignment, given back on drop.
+/// Nothing in it can be touched before it is committed.
+pub(crate) struct Reservation {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the reservation owns its addresses; what is stored in them is the
+// business of whoever commits them.
+unsafe impl Send for Reservation {}
+// SAFETY: as above; all methods take `&self` and are thread-safe system calls.
+unsafe impl Sync for Reservation {}
+
+impl Reservation {
+    /// Reserves `bytes` at a multiple of `align`; both are multiples of the page.
+    pub(crate) fn new(bytes: usize, align: usize) -> io::Result<Self> {
+        let total = bytes + align;
+        // SAFETY: an anonymous mapping at an address of the system's choice
+        // touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                total,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = start.cast::<u8>();
+        let lead = start.align_offset(align);
+        // SAFETY: `lead < align`, so both cuts and the rest lie in the new mapping.
+        let (kept, tail) = unsafe { (start.add(lead), start.add(lead + bytes)) };
+        unmap(start, lead);
+        unmap(tail, total - lead - bytes);
+        Ok(Self {
+            start: NonNull::new(kept).expect("a mapping is not at address 0"),
+            bytes,
+        })
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Makes part of the range readable and writable. Its pages read as zero.
+    pub(crate) fn commit(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        assert!(offset + bytes <= self.bytes);
+        // SAFETY: the range lies in our own mapping (asserted above).
+        let done = unsafe {
+            libc::mprotect(
+                self.start.as_ptr().add(offset).cast(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+            )
+        };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// Asks for huge pages where the system has them; marking jumps about the
+    /// heap, and the translation of addresses is a good part of its cost.
+    pub(crate) fn prefer_huge_pages(&self, offset: usize, bytes: usize) {
+        assert!(offset + bytes <= self.bytes);
+        #[cfg(target_os = "linux")]
+        // SAFETY: advice about our own mapping; a refusal changes nothing.
+        unsafe {
+            libc::madvise(
+                self.start.as_ptr().add(offset).cast(),
+                bytes,
+                libc::MADV_HUGEPAGE,
+            );
+        }
+    }
+
+    /// Gives the memory behind a committed range back; it stays committed and reads as
+    /// zero from now on. The caller vouches that nobody uses what was there.
+    pub(crate) fn release(&self, offset: usize, bytes: usize) {
+        assert!(offset + bytes <= self.bytes);
+        // SAFETY: the range lies in our own private mapping; the contents are
+        // declared unused by the caller, and zero is a valid content of it
+        // (heap invariant H6).
+        unsafe {
+            libc::madvise(
+                self.start.as_ptr().add(offset).cast(),
+                bytes,
+                libc::MADV_DONTNEED,
+            );
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        unmap(self.start.as_ptr(), self.bytes);
+    }
+}
+
+fn unmap(start: *mut u8, bytes: usize) {
+    if bytes > 0 {
+        // SAFETY: called only with parts of a mapping made by `Reservation::new`
+        // that nobody else refers to.
+        unsafe {
+            libc::munmap(start.cast(), bytes);
+        }
+    }
+}

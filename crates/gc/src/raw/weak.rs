@@ -1,0 +1,121 @@
+//! What becomes of weak slots and ephemerons when the strong trace is done.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use heaphound_heap::{ClassId, FieldKind};
+
+use super::mark::{Ground, Marked};
+use super::region::Raw;
+use super::trace::slot_at;
+
+/// Ephemerons that wait for their keys to be marked.
+///
+/// The first round looks at each ephemeron once. Those whose key is still white
+/// are then filed under the key, whose header gets a flag, so that marking tells
+/// when a key turns live: a chain of ephemerons costs no more than its length.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    by_key: HashMap<Raw, Vec<Raw>>,
+}
+
+impl Waiting {
+    /// Takes what marking found: answers the values that are live now, and keeps
+    /// the ephemerons that still wait.
+    pub(crate) fn advance(&mut self, ground: Ground<'_>, marked: &mut Marked) -> Vec<Raw> {
+        let mut values = Vec::new();
+        for key in marked.woken.drain(..) {
+            // SAFETY: a marked object.
+            let header = unsafe { ground.base.header(key) };
+            header.update(|word| word.with_awaited_key(false));
+            for ephemeron in self.by_key.remove(&key).unwrap_or_default() {
+                dependents(ground, ephemeron, &mut values);
+            }
+        }
+        for ephemeron in marked.ephemerons.drain(..) {
+            match key(ground, ephemeron) {
+                Raw::NULL => {}
+                key if is_marked(ground, key) => dependents(ground, ephemeron, &mut values),
+                key => {
+                    // SAFETY: a weak slot refers to an object that has not been freed.
+                    let header = unsafe { ground.base.header(key) };
+                    header.update(|word| word.with_awaited_key(true));
+                    self.by_key.entry(key).or_default().push(ephemeron);
+                }
+            }
+        }
+        values
+    }
+
+    /// No key can be marked any more in this collection.
+    pub(crate) fn finish(self, ground: Ground<'_>) {
+        for key in self.by_key.into_keys() {
+            // SAFETY: not freed before the sweep.
+            let header = unsafe { ground.base.header(key) };
+            header.update(|word| word.with_awaited_key(false));
+        }
+    }
+}
+
+/// Clears the weak slots of an object whose targets are dead, and with them the
+/// slots that depend on them.
+pub(crate) fn clear_dead(ground: Ground<'_>, holder: Raw) {
+    for_each_slot(ground, holder, |slot, kind| {
+        let target = Raw(slot.load(Relaxed));
+        if kind == FieldKind::Weak && !target.is_null() && !is_marked(ground, target) {
+            slot.store(0, Relaxed);
+        }
+    });
+    if key(ground, holder).is_null() {
+        for_each_slot(ground, holder, |slot, kind| {
+            if kind == FieldKind::Dependent {
+                slot.store(0, Relaxed);
+            }
+        });
+    }
+}
+
+/// Whether an object has been marked in this epoch.
+pub(crate) fn is_marked(ground: Ground<'_>, raw: Raw) -> bool {
+    // SAFETY: callers pass references that were live at the last collection, and
+    // nothing is freed before the sweep.
+    unsafe { ground.base.header(raw) }
+        .load()
+        .is_marked(ground.epoch)
+}
+
+/// The target of an object's first weak slot.
+fn key(ground: Ground<'_>, holder: Raw) -> Raw {
+    let mut key = None;
+    for_each_slot(ground, holder, |slot, kind| {
+        if kind == FieldKind::Weak {
+            key.get_or_insert(Raw(slot.load(Relaxed)));
+        }
+    });
+    key.unwrap_or(Raw::NULL)
+}
+
+fn dependents(ground: Ground<'_>, holder: Raw, values: &mut Vec<Raw>) {
+    for_each_slot(ground, holder, |slot, kind| {
+        let target = Raw(slot.load(Relaxed));
+        if kind == FieldKind::Dependent && !target.is_null() {
+            values.push(target);
+        }
+    });
+}
+
+/// Calls `f` with the slots of an object whose class lists them.
+pub(crate) fn for_each_slot(
+    ground: Ground<'_>,
+    holder: Raw,
+    mut f: impl FnMut(&std::sync::atomic::AtomicU32, FieldKind),
+) {
+    // SAFETY: a live object.
+    let word = unsafe { ground.base.header(holder) }.load();
+    let class = ground.classes.get(ClassId(word.class()));
+    let object = ground.base.object(holder);
+    for &(offset, kind) in &class.slots {
+        // SAFETY: the class says that a slot is there.
+        f(unsafe { slot_at(object, offset as usize) }, kind);
+    }
+}

@@ -1,0 +1,98 @@
+//! Plain data: the values that an object holds beside its references.
+
+use std::fmt;
+
+/// The type of a plain-data field.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PlainKind {
+    /// `bool`
+    Bool,
+    /// `char`
+    Char,
+    /// `u8`
+    U8,
+    /// `u16`
+    U16,
+    /// `u32`
+    U32,
+    /// `u64` and, on 64-bit machines, `usize`
+    U64,
+    /// `i8`
+    I8,
+    /// `i16`
+    I16,
+    /// `i32`
+    I32,
+    /// `i64` and, on 64-bit machines, `isize`
+    I64,
+    /// `f32`
+    F32,
+    /// `f64`
+    F64,
+    /// A fieldless enum: the names of its variants, and the bytes that it takes.
+    /// The stored number is the variant's place in the list.
+    Enum {
+        /// Variant names in declaration order.
+        variants: &'static [&'static str],
+    },
+}
+
+impl PlainKind {
+    /// Bytes that a value takes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Bool | Self::U8 | Self::I8 | Self::Enum { .. } => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::Char | Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+        }
+    }
+
+    /// The value that a field of this kind holds, given its bits, zero-extended.
+    pub fn decode(self, bits: u64) -> Value {
+        match self {
+            Self::Bool => Value::Bool(bits != 0),
+            Self::Char => Value::Char(char::from_u32(bits as u32).unwrap_or('\u{fffd}')),
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => Value::Unsigned(bits),
+            Self::I8 => Value::Signed(bits as i8 as i64),
+            Self::I16 => Value::Signed(bits as i16 as i64),
+            Self::I32 => Value::Signed(bits as i32 as i64),
+            Self::I64 => Value::Signed(bits as i64),
+            Self::F32 => Value::Float(f32::from_bits(bits as u32) as f64),
+            Self::F64 => Value::Float(f64::from_bits(bits)),
+            Self::Enum { variants } => {
+                Value::Variant(variants.get(bits as usize).copied().unwrap_or("?"))
+            }
+        }
+    }
+}
+
+/// A plain-data value as a report or a query sees it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// A truth value.
+    Bool(bool),
+    /// A character.
+    Char(char),
+    /// An unsigned integer of any width.
+    Unsigned(u64),
+    /// A signed integer of any width.
+    Signed(i64),
+    /// A floating-point number of any width.
+    Float(f64),
+    /// A variant of a fieldless enum, by name.
+    Variant(&'static str),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Char(value) => write!(f, "{value:?}"),
+            Self::Unsigned(value) => write!(f, "{value}"),
+            Self::Signed(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Variant(name) => f.write_str(name),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A garbage collector that hunts heap bugs while it marks.
+//!
+//! ```
+//! use heaphound::{Header, Heap, Managed, Slot, Var};
+//!
+//! #[derive(Managed)]
+//! #[repr(C)]
+//! struct Node {
+//!     header: Header,
+//!     value: u64,
+//!     visits: Var<u32>,
+//!     next: Slot<Node>,
+//! }
+//!
+//! let heap = Heap::builder().max_bytes(64 << 20).build()?;
+//! let mut m = heap.attach("main")?;
+//! let last = m.alloc(NodeInit { value: 2, visits: 0, next: None })?;
+//! let first = m.alloc(NodeInit { value: 1, visits: 0, next: Some(last) })?;
+//! m.collect();
+//!
+//! let mut sum = 0;
+//! let mut node = Some(&m[first]);
+//! while let Some(it) = node {
+//!     it.visits.set(it.visits.get() + 1);
+//!     sum += it.value;
+//!     node = it.next.get();
+//! }
+//! assert_eq!(sum, 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub use heaphound_derive::{Managed, Plain};
+pub use heaphound_gc::{
+    AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError, ClassShare, CollectionStats,
+    Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats, Instance, Kind, Local,
+    Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, Ref, RefArray,
+    Root, Slot, Static, StoppedHeap, Str, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+};
+pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value, text, view};
+
+/// What derived code refers to. Not for use by hand.
+#[doc(hidden)]
+pub mod support {
+    pub use heaphound_gc::{
+        Create, Descriptor, Field, FieldDescriptor, Filler, Header, Init, Managed, Owned, Plain,
+        Shape,
+    };
+    pub use heaphound_heap::{FieldKind, PlainKind};
+}

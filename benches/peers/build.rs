@@ -5,7 +5,10 @@ fn main() {
     println!("cargo:rustc-check-cfg=cfg(boehm)");
     println!("cargo:rerun-if-changed=build.rs");
     // `probe` also prints the link flags and what to watch for changes.
-    match pkg_config::Config::new().atleast_version("8.0").probe("bdw-gc") {
+    match pkg_config::Config::new()
+        .atleast_version("8.0")
+        .probe("bdw-gc")
+    {
         Ok(_) => println!("cargo:rustc-cfg=boehm"),
         Err(_) => println!(
             "cargo:warning=Boehm's collector was not found (package libgc-dev, 8.0 or newer); it is left out"

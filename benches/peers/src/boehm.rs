@@ -44,7 +44,11 @@ fn run(job: &Job) -> Outcome {
         GC_set_markers_count(job.collector_threads as c_uint);
         GC_init();
         GC_set_on_collection_event(notice_mark_start);
-        assert_ne!(GC_expand_hp(job.heap_bytes()), 0, "there is memory for the heap");
+        assert_ne!(
+            GC_expand_hp(job.heap_bytes()),
+            0,
+            "there is memory for the heap"
+        );
     }
     match (job.workload, job.mode) {
         (Workload::Mark, _) => mark(job.scale),
@@ -460,7 +464,9 @@ impl Pool<Node> {
         digest.add(1, sum(self.tree::<TIMED>(pause, depth + 1)));
         let kept = self.tree::<TIMED>(pause, depth);
         for (depth, trees) in workload::short_trees(depth) {
-            let total = (0..trees).map(|_| sum(self.tree::<TIMED>(pause, depth))).sum();
+            let total = (0..trees)
+                .map(|_| sum(self.tree::<TIMED>(pause, depth)))
+                .sum();
             digest.add(u64::from(depth), total);
         }
         digest.add(2, sum(kept));
@@ -500,10 +506,12 @@ fn binary_trees<const TIMED: bool>(scale: Scale) -> Outcome {
     if TIMED {
         return Outcome::new(digest).with_time(Figure::LongestPauseMs, pause.0);
     }
-    Outcome::new(digest).with_time(Figure::TotalMs, total).with_memory(
-        workload::resident_bytes(),
-        workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
-    )
+    Outcome::new(digest)
+        .with_time(Figure::TotalMs, total)
+        .with_memory(
+            workload::resident_bytes(),
+            workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
+        )
 }
 
 fn garbage_only(scale: Scale) -> Outcome {

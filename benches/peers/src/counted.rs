@@ -31,7 +31,11 @@ struct TreeEdges {
     record: Option<Gc<Record>>,
 }
 
-trace_slots!(TreeEdges { left, right, record });
+trace_slots!(TreeEdges {
+    left,
+    right,
+    record
+});
 
 struct List {
     edges: Cell<ListEdges>,
@@ -80,7 +84,13 @@ struct RecordEdges {
     leaf: Option<Gc<Leaf>>,
 }
 
-trace_slots!(RecordEdges { record, list, tree, entry, leaf });
+trace_slots!(RecordEdges {
+    record,
+    list,
+    tree,
+    entry,
+    leaf
+});
 
 struct Leaf {
     payload: [u64; graph::LEAF_WORDS],
@@ -223,7 +233,9 @@ fn build(graph: &Graph) -> Directories {
     }
     for (i, (unit, table)) in (0..).zip(units.iter().flatten().zip(tables.iter().flatten())) {
         for (bucket, slot) in (0..).zip(table.buckets.borrow_mut().iter_mut()) {
-            *slot = graph.bucket(i, bucket).and_then(|i| entries[i as usize].clone());
+            *slot = graph
+                .bucket(i, bucket)
+                .and_then(|i| entries[i as usize].clone());
         }
         *unit.edges.borrow_mut() = UnitEdges {
             tree: trees[graph.unit_tree(i) as usize].clone(),
@@ -346,10 +358,12 @@ pub fn binary_trees<const TIMED: bool>(scale: Scale) -> Outcome {
     if TIMED {
         return Outcome::new(digest).with_time(Figure::LongestPauseMs, pause.0);
     }
-    Outcome::new(digest).with_time(Figure::TotalMs, total).with_memory(
-        workload::resident_bytes(),
-        workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
-    )
+    Outcome::new(digest)
+        .with_time(Figure::TotalMs, total)
+        .with_memory(
+            workload::resident_bytes(),
+            workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
+        )
 }
 
 pub fn garbage_only(scale: Scale) -> Outcome {
@@ -485,12 +499,8 @@ impl Structures {
             // What the slot held is dropped after the borrow: dropping
             // may collect, and collecting reads the cell.
             let old = match before {
-                Some(before) => {
-                    std::mem::replace(&mut before.edges.borrow_mut().next, next)
-                }
-                None => {
-                    std::mem::replace(&mut self.buckets.slots.borrow_mut()[bucket], next)
-                }
+                Some(before) => std::mem::replace(&mut before.edges.borrow_mut().next, next),
+                None => std::mem::replace(&mut self.buckets.slots.borrow_mut()[bucket], next),
             };
             drop(old);
             let payload = entry.edges.borrow().value.payload[0];
@@ -512,8 +522,7 @@ impl Structures {
                 let value = Value::new(value);
                 match self.find(key) {
                     Some(entry) => {
-                        let old =
-                            std::mem::replace(&mut entry.edges.borrow_mut().value, value);
+                        let old = std::mem::replace(&mut entry.edges.borrow_mut().value, value);
                         digest.add(REPLACED, old.payload[0]);
                     }
                     None => self.insert(key, value),

@@ -54,7 +54,7 @@ fn run(job: &Job) -> Outcome {
 
 fn on_a_large_stack(run: impl FnOnce() -> Outcome + Send) -> Outcome {
     // Address space only; pages are taken when the recursion reaches them.
-    const STACK_BYTES: usize = 12 << 30;
+    const STACK_BYTES: usize = 4 << 30;
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(STACK_BYTES)

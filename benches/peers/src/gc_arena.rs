@@ -127,23 +127,17 @@ fn mark(scale: Scale) -> Outcome {
 }
 
 fn build<'gc>(mc: &Mutation<'gc>, root: &mut Directories<'gc>, graph: &Graph) {
-    let table = |per_unit: u32| (graph.units() * per_unit) as usize;
-    let mut units = Vec::with_capacity(table(1));
-    let mut tables: Vec<Gc<Table>> = Vec::with_capacity(table(1));
-    let mut trees = Vec::with_capacity(table(graph::TREES));
-    let mut lists = Vec::with_capacity(table(graph::LISTS));
-    let mut entries = Vec::with_capacity(table(graph::ENTRIES));
-    let mut records = Vec::with_capacity(table(graph::RECORDS));
-    let mut leaves = Vec::with_capacity(table(graph::LEAVES));
-    // Objects are not born in the order of their indices.
-    units.resize(units.capacity(), None);
-    tables.reserve_exact(0);
-    trees.resize(trees.capacity(), None);
-    lists.resize(lists.capacity(), None);
-    entries.resize(entries.capacity(), None);
-    records.resize(records.capacity(), None);
-    leaves.resize(leaves.capacity(), None);
-
+    /// Objects are not born in the order of their indices.
+    fn table<T: Copy>(graph: &Graph, per_unit: u32) -> Vec<Option<T>> {
+        vec![None; (graph.units() * per_unit) as usize]
+    }
+    let mut units = table::<Gc<Unit>>(graph, 1);
+    let mut tables = table::<Gc<Table>>(graph, 1);
+    let mut trees = table::<Gc<Tree>>(graph, graph::TREES);
+    let mut lists = table::<Gc<List>>(graph, graph::LISTS);
+    let mut entries = table::<Gc<Entry>>(graph, graph::ENTRIES);
+    let mut records = table::<Gc<Record>>(graph, graph::RECORDS);
+    let mut leaves = table::<Gc<Leaf>>(graph, graph::LEAVES);
     graph.for_each_birth(|birth| match birth {
         Birth::Unit(i) => {
             units[i as usize] = Some(Gc::new(
@@ -155,8 +149,8 @@ fn build<'gc>(mc: &Mutation<'gc>, root: &mut Directories<'gc>, graph: &Graph) {
                 },
             ));
         }
-        Birth::Table(_) => {
-            tables.push(Gc::new(mc, RefLock::new([None; graph::BUCKETS as usize])));
+        Birth::Table(i) => {
+            tables[i as usize] = Some(Gc::new(mc, RefLock::new([None; graph::BUCKETS as usize])));
         }
         Birth::Tree(i) => {
             trees[i as usize] = Some(Gc::new(
@@ -219,22 +213,30 @@ fn build<'gc>(mc: &Mutation<'gc>, root: &mut Directories<'gc>, graph: &Graph) {
         let at = |i: Option<u32>| i.and_then(|i| trees[i as usize]);
         field!(tree, Tree, left).unlock().set(at(edges.left));
         field!(tree, Tree, right).unlock().set(at(edges.right));
-        field!(tree, Tree, record).unlock().set(records[edges.record as usize]);
+        field!(tree, Tree, record)
+            .unlock()
+            .set(records[edges.record as usize]);
     }
     for (i, list) in (0..).zip(lists.iter().copied().flatten()) {
         let edges = graph.list(i);
         let list = Gc::write(mc, list);
         let next = edges.next.and_then(|i| lists[i as usize]);
         field!(list, List, next).unlock().set(next);
-        field!(list, List, record).unlock().set(records[edges.record as usize]);
+        field!(list, List, record)
+            .unlock()
+            .set(records[edges.record as usize]);
     }
     for (i, entry) in (0..).zip(entries.iter().copied().flatten()) {
         let edges = graph.entry(i);
         let entry = Gc::write(mc, entry);
         let next = edges.next.and_then(|i| entries[i as usize]);
         field!(entry, Entry, next).unlock().set(next);
-        field!(entry, Entry, leaf).unlock().set(leaves[edges.leaf as usize]);
-        field!(entry, Entry, record).unlock().set(records[edges.record as usize]);
+        field!(entry, Entry, leaf)
+            .unlock()
+            .set(leaves[edges.leaf as usize]);
+        field!(entry, Entry, record)
+            .unlock()
+            .set(records[edges.record as usize]);
     }
     for (i, record) in (0..).zip(records.iter().copied().flatten()) {
         let edges = graph.record(i);
@@ -250,7 +252,12 @@ fn build<'gc>(mc: &Mutation<'gc>, root: &mut Directories<'gc>, graph: &Graph) {
         let set = edges.leaf.and_then(|i| leaves[i as usize]);
         field!(record, Record, leaf).unlock().set(set);
     }
-    for (i, (unit, table)) in (0..).zip(units.iter().copied().flatten().zip(&tables)) {
+    let pairs = units
+        .iter()
+        .copied()
+        .flatten()
+        .zip(tables.iter().copied().flatten());
+    for (i, (unit, table)) in (0..).zip(pairs) {
         let mut buckets = table.borrow_mut(mc);
         for (b, bucket) in (0..).zip(buckets.iter_mut()) {
             *bucket = graph.bucket(i, b).and_then(|i| entries[i as usize]);
@@ -260,7 +267,7 @@ fn build<'gc>(mc: &Mutation<'gc>, root: &mut Directories<'gc>, graph: &Graph) {
         let list = lists[graph.unit_list(i) as usize];
         field!(unit, Unit, tree).unlock().set(tree);
         field!(unit, Unit, list).unlock().set(list);
-        field!(unit, Unit, table).unlock().set(Some(*table));
+        field!(unit, Unit, table).unlock().set(Some(table));
     }
     for part in 0..graph::PARTS {
         root.parts[part as usize] = (0..graph.units_per_part())
@@ -300,7 +307,9 @@ fn check(root: &Directories) -> Digest {
             digest.add(9, list.record.get().map_or(1, |it| it.payload[0]));
             next = list.next.get();
         }
-        let Some(table) = unit.table.get() else { continue };
+        let Some(table) = unit.table.get() else {
+            continue;
+        };
         for mut next in table.borrow().iter().copied() {
             while let Some(entry) = next {
                 digest.add(10, entry.payload);
@@ -364,9 +373,7 @@ fn binary_trees<const TIMED: bool>(scale: Scale) -> Outcome {
         while left > 0 {
             let now = step.min(left);
             left -= now;
-            sum += arena.mutate(|mc, _| {
-                (0..now).map(|_| Node::tree(mc, depth).sum()).sum::<u64>()
-            });
+            sum += arena.mutate(|mc, _| (0..now).map(|_| Node::tree(mc, depth).sum()).sum::<u64>());
             pause.time::<TIMED, _>(|| arena.collect_debt());
         }
         digest.add(u64::from(depth), sum);
@@ -376,10 +383,12 @@ fn binary_trees<const TIMED: bool>(scale: Scale) -> Outcome {
     if TIMED {
         return Outcome::new(digest).with_time(Figure::LongestPauseMs, pause.0);
     }
-    Outcome::new(digest).with_time(Figure::TotalMs, total).with_memory(
-        workload::resident_bytes(),
-        workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
-    )
+    Outcome::new(digest)
+        .with_time(Figure::TotalMs, total)
+        .with_memory(
+            workload::resident_bytes(),
+            workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
+        )
 }
 
 fn garbage_only(scale: Scale) -> Outcome {
@@ -485,7 +494,9 @@ impl<'gc> World<'gc> {
                 continue;
             }
             match before {
-                Some(before) => field!(Gc::write(mc, before), MapEntry, next).unlock().set(next),
+                Some(before) => field!(Gc::write(mc, before), MapEntry, next)
+                    .unlock()
+                    .set(next),
                 None => self.buckets.borrow_mut(mc)[bucket] = next,
             }
             return Some(entry.value.get().payload[0]);
@@ -507,7 +518,9 @@ impl<'gc> World<'gc> {
                 match self.find(size, key) {
                     Some(entry) => {
                         digest.add(REPLACED, entry.value.get().payload[0]);
-                        field!(Gc::write(mc, entry), MapEntry, value).unlock().set(value);
+                        field!(Gc::write(mc, entry), MapEntry, value)
+                            .unlock()
+                            .set(value);
                     }
                     None => self.insert(mc, size, key, value),
                 }
@@ -522,8 +535,12 @@ impl<'gc> World<'gc> {
             Operation::Swap { a, b } => {
                 if let (Some(a), Some(b)) = (self.find(size, a), self.find(size, b)) {
                     let (value_a, value_b) = (a.value.get(), b.value.get());
-                    field!(Gc::write(mc, a), MapEntry, value).unlock().set(value_b);
-                    field!(Gc::write(mc, b), MapEntry, value).unlock().set(value_a);
+                    field!(Gc::write(mc, a), MapEntry, value)
+                        .unlock()
+                        .set(value_b);
+                    field!(Gc::write(mc, b), MapEntry, value)
+                        .unlock()
+                        .set(value_a);
                 }
                 return;
             }
@@ -539,18 +556,24 @@ impl<'gc> World<'gc> {
                         value: Lock::new(Value::new(mc, value)),
                     },
                 );
-                field!(Gc::write(mc, self.cursor), ListNode, next).unlock().set(Some(node));
+                field!(Gc::write(mc, self.cursor), ListNode, next)
+                    .unlock()
+                    .set(Some(node));
             }
             Operation::ListReplace { value } => {
                 digest.add(LIST_REPLACED, self.cursor.value.get().payload[0]);
                 let value = Value::new(mc, value);
-                field!(Gc::write(mc, self.cursor), ListNode, value).unlock().set(value);
+                field!(Gc::write(mc, self.cursor), ListNode, value)
+                    .unlock()
+                    .set(value);
             }
             _ => {
                 if let Some(removed) = self.cursor.next.get() {
                     digest.add(LIST_REMOVED, removed.value.get().payload[0]);
                     let next = removed.next.get();
-                    field!(Gc::write(mc, self.cursor), ListNode, next).unlock().set(next);
+                    field!(Gc::write(mc, self.cursor), ListNode, next)
+                        .unlock()
+                        .set(next);
                 }
             }
         }
@@ -606,7 +629,9 @@ fn mutation(scale: Scale) -> Outcome {
                     value: Lock::new(Value::new(mc, script::first_value(node))),
                 },
             );
-            field!(Gc::write(mc, world.head), ListNode, next).unlock().set(Some(node));
+            field!(Gc::write(mc, world.head), ListNode, next)
+                .unlock()
+                .set(Some(node));
         }
     });
     let mut script = Script::new(size).peekable();

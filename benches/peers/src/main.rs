@@ -58,8 +58,7 @@ pub struct Competitor {
 /// Measure garbage collectors of other people against ours.
 ///
 /// Each measurement runs in a child process; competitors are interleaved round
-/// by round and medians reported. MMTk reads its usual MMTK_… variables, so
-/// that for example MMTK_TRANSPARENT_HUGEPAGES=true can be tried.
+/// by round and medians reported.
 #[derive(Parser)]
 #[command(name = "peers", version)]
 struct Options {
@@ -78,6 +77,11 @@ struct Options {
     /// How often each measurement is repeated (5, with --quick 2).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
+
+    /// Let competitors ask for transparent huge pages: MMTk by its option,
+    /// those on the system's malloc by glibc's. Boehm's collector cannot.
+    #[arg(long)]
+    huge_pages: bool,
 
     /// Give up on a single measurement after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
@@ -120,13 +124,17 @@ fn main() -> ExitCode {
         .into_iter()
         .filter(|w| options.only.is_empty() || options.only.contains(w))
         .collect();
-    let scale = if options.quick { Scale::Quick } else { Scale::Full };
+    let scale = if options.quick {
+        Scale::Quick
+    } else {
+        Scale::Full
+    };
     let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 5 });
 
-    let mut report = Report::new(scale, rounds, &competitors);
+    let mut report = Report::new(scale, rounds, options.huge_pages, &competitors);
     report.print_heading();
     for workload in workloads {
-        let mut measurements = plan(workload, scale, &competitors);
+        let mut measurements = plan(workload, scale, options.huge_pages, &competitors);
         for round in 0..rounds {
             let all = measurements.len();
             for (done, measurement) in measurements.iter_mut().enumerate() {
@@ -163,7 +171,12 @@ fn main() -> ExitCode {
 }
 
 /// All measurements of a workload.
-fn plan(workload: Workload, scale: Scale, competitors: &[&Competitor]) -> Vec<Measurement> {
+fn plan(
+    workload: Workload,
+    scale: Scale,
+    huge_pages: bool,
+    competitors: &[&Competitor],
+) -> Vec<Measurement> {
     let modes: &[Mode] = match workload {
         Workload::BinaryTrees => &[Mode::Total, Mode::Pause],
         _ => &[Mode::Total],
@@ -177,6 +190,7 @@ fn plan(workload: Workload, scale: Scale, competitors: &[&Competitor]) -> Vec<Me
                     scale,
                     mode,
                     collector_threads,
+                    huge_pages,
                 };
                 if (competitor.supports)(&job) {
                     measurements.push(Measurement::new(competitor.name, job));
@@ -191,7 +205,11 @@ fn plan(workload: Workload, scale: Scale, competitors: &[&Competitor]) -> Vec<Me
 fn measure(measurement: &Measurement, timeout: Duration) -> Result<Outcome, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let job = serde_json::to_string(&measurement.job).map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    if measurement.job.huge_pages {
+        command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+    }
+    let mut child = command
         .args(["--child", measurement.competitor, &job])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -214,13 +232,20 @@ fn measure(measurement: &Measurement, timeout: Duration) -> Result<Outcome, Stri
     let mut output = String::new();
     let mut errors = String::new();
     if let Some(mut stdout) = child.stdout.take() {
-        stdout.read_to_string(&mut output).map_err(|error| error.to_string())?;
+        stdout
+            .read_to_string(&mut output)
+            .map_err(|error| error.to_string())?;
     }
     if let Some(mut stderr) = child.stderr.take() {
-        stderr.read_to_string(&mut errors).map_err(|error| error.to_string())?;
+        stderr
+            .read_to_string(&mut errors)
+            .map_err(|error| error.to_string())?;
     }
     if !status.success() {
-        let reason = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("");
+        let reason = errors
+            .lines()
+            .rfind(|line| !line.trim().is_empty())
+            .unwrap_or("");
         return Err(format!("{status}: {reason}"));
     }
     serde_json::from_str(&output).map_err(|error| format!("unreadable result: {error}"))
@@ -228,7 +253,11 @@ fn measure(measurement: &Measurement, timeout: Duration) -> Result<Outcome, Stri
 
 /// The child's side of [`measure`].
 fn run_child(name: &str, job: &str) -> ExitCode {
-    let competitor = COMPETITORS.iter().copied().flatten().find(|c| c.name == name);
+    let competitor = COMPETITORS
+        .iter()
+        .copied()
+        .flatten()
+        .find(|c| c.name == name);
     let (Some(competitor), Ok(job)) = (competitor, serde_json::from_str::<Job>(job)) else {
         eprintln!("error: no such competitor or job");
         return ExitCode::from(2);
@@ -238,7 +267,10 @@ fn run_child(name: &str, job: &str) -> ExitCode {
 
 /// Ends the process, from whatever thread did the work.
 pub fn print_outcome_and_exit(outcome: &Outcome) -> ! {
-    println!("{}", serde_json::to_string(outcome).expect("an outcome is plain data"));
+    println!(
+        "{}",
+        serde_json::to_string(outcome).expect("an outcome is plain data")
+    );
     let _ = std::io::stdout().flush();
     // SAFETY: `_exit` ends the process without running destructors. Taking a
     // heap of millions of objects apart would only cost time, and some peers
@@ -253,7 +285,11 @@ fn list(competitors: &[&Competitor]) {
     }
     println!("workloads:");
     for workload in Workload::ALL {
-        println!("  {:<20} {}", workload.name(), workload.describe(Scale::Full));
+        println!(
+            "  {:<20} {}",
+            workload.name(),
+            workload.describe(Scale::Full)
+        );
     }
 }
 

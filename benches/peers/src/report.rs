@@ -20,6 +20,7 @@ pub struct Report {
     machine: Machine,
     scale: Scale,
     rounds: u32,
+    huge_pages: bool,
     competitors: Vec<About>,
     workloads: Vec<WorkloadReport>,
 }
@@ -100,12 +101,13 @@ struct Row {
 }
 
 impl Report {
-    pub fn new(scale: Scale, rounds: u32, competitors: &[&Competitor]) -> Self {
+    pub fn new(scale: Scale, rounds: u32, huge_pages: bool, competitors: &[&Competitor]) -> Self {
         Report {
             schema_version: 1,
             machine: Machine::this(),
             scale,
             rounds,
+            huge_pages,
             competitors: competitors
                 .iter()
                 .map(|c| About {
@@ -122,8 +124,16 @@ impl Report {
         println!("cpu      {}, {} cores", machine.cpu, machine.cores);
         println!("memory   {} MiB", machine.memory_mib);
         println!("kernel   {}", machine.kernel);
-        println!("thp      {}", machine.transparent_hugepages);
-        println!("load     {} (1, 5, 15 minutes, before the start)", machine.load_average);
+        let asked = if self.huge_pages {
+            "asked for"
+        } else {
+            "not asked for by the peers"
+        };
+        println!("thp      {}, {asked}", machine.transparent_hugepages);
+        println!(
+            "load     {} (1, 5, 15 minutes, before the start)",
+            machine.load_average
+        );
         println!("rustc    {}", machine.rustc);
         println!("rounds   {}", self.rounds);
         println!();
@@ -215,7 +225,11 @@ impl WorkloadReport {
                 "max",
                 "×marksweep",
                 "×gen",
-                if figure == Figure::RssMib { "     ×live" } else { "" }
+                if figure == Figure::RssMib {
+                    "     ×live"
+                } else {
+                    ""
+                }
             );
             for row in self.rows.iter().filter(|row| row.figure == figure) {
                 let Spread { min, median, max } = row.spread;
@@ -303,7 +317,10 @@ impl Machine {
             text.lines()
                 .filter_map(|line| line.split_once(':'))
                 .find(|(name, _)| name.trim() == key)
-                .map_or_else(|| "unknown".to_string(), |(_, value)| value.trim().to_string())
+                .map_or_else(
+                    || "unknown".to_string(),
+                    |(_, value)| value.trim().to_string(),
+                )
         };
         let memory = value(&read("/proc/meminfo"), "MemTotal");
         let memory_kib: u64 = memory
@@ -324,7 +341,11 @@ impl Machine {
             transparent_hugepages: read("/sys/kernel/mm/transparent_hugepage/enabled")
                 .trim()
                 .to_string(),
-            load_average: load.split_whitespace().take(3).collect::<Vec<_>>().join(" "),
+            load_average: load
+                .split_whitespace()
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(" "),
             rustc: env!("PEERS_RUSTC"),
         }
     }

@@ -106,7 +106,10 @@ impl Workload {
                 )
             }
             Workload::BinaryTrees => {
-                format!("one tree of depth {} kept, many short-lived", tree_depth(scale))
+                format!(
+                    "one tree of depth {} kept, many short-lived",
+                    tree_depth(scale)
+                )
             }
             Workload::GarbageOnly => {
                 format!("{} objects of 32 bytes, none kept", garbage_objects(scale))
@@ -156,6 +159,8 @@ pub struct Job {
     pub scale: Scale,
     pub mode: Mode,
     pub collector_threads: usize,
+    /// Ask for transparent huge pages.
+    pub huge_pages: bool,
 }
 
 impl Job {

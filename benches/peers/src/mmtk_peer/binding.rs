@@ -25,6 +25,7 @@ use mmtk::{MMTK, MMTKBuilder, Mutator, memory_manager};
 
 use super::object::Object;
 use super::thread::Shared;
+use crate::workload::Job;
 
 static MMTK_INSTANCE: OnceLock<Box<MMTK<PeerVm>>> = OnceLock::new();
 
@@ -33,15 +34,22 @@ pub fn mmtk() -> &'static MMTK<PeerVm> {
     MMTK_INSTANCE.get().expect("the heap is created first")
 }
 
-pub fn create_heap(plan: PlanSelector, heap_bytes: usize, collector_threads: usize) {
+pub fn create_heap(plan: PlanSelector, job: &Job) {
     let mut builder = MMTKBuilder::new();
-    assert!(builder.options.plan.set(plan));
-    assert!(builder.options.threads.set(collector_threads));
-    assert!(builder.options.gc_trigger.set(GCTriggerSelector::FixedHeapSize(heap_bytes)));
+    let options = &mut builder.options;
+    let heap_size = GCTriggerSelector::FixedHeapSize(job.heap_bytes());
+    assert!(options.plan.set(plan));
+    assert!(options.threads.set(job.collector_threads));
+    assert!(options.gc_trigger.set(heap_size));
+    if job.huge_pages {
+        assert!(options.transparent_hugepages.set(true));
+    }
     // Neither finalizers nor weak references are used.
-    assert!(builder.options.no_finalizer.set(true));
-    assert!(builder.options.no_reference_types.set(true));
-    let created = MMTK_INSTANCE.set(memory_manager::mmtk_init(&builder)).is_ok();
+    assert!(options.no_finalizer.set(true));
+    assert!(options.no_reference_types.set(true));
+    let created = MMTK_INSTANCE
+        .set(memory_manager::mmtk_init(&builder))
+        .is_ok();
     assert!(created, "MMTk allows one heap for each process");
     memory_manager::initialize_collection(mmtk(), VMThread::UNINITIALIZED);
 }
@@ -146,7 +154,10 @@ impl ObjectModel<PeerVm> for Objects {
     }
 
     fn dump_object(object: ObjectReference) {
-        eprintln!("{object:?}, header {:x}", Object::from_reference(object).header());
+        eprintln!(
+            "{object:?}, header {:x}",
+            Object::from_reference(object).header()
+        );
     }
 }
 
@@ -342,7 +353,11 @@ impl ActivePlan<PeerVm> for Threads {
     fn mutators<'a>() -> Box<dyn Iterator<Item = &'a mut Mutator<PeerVm>> + 'a> {
         let threads: Vec<*mut Shared> = World::lock().threads.iter().map(|t| t.0).collect();
         // SAFETY: MMTk asks while all threads are stopped.
-        Box::new(threads.into_iter().map(|thread| unsafe { &mut *(*thread).mutator }))
+        Box::new(
+            threads
+                .into_iter()
+                .map(|thread| unsafe { &mut *(*thread).mutator }),
+        )
     }
 
     fn number_of_mutators() -> usize {

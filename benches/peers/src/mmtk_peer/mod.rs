@@ -78,7 +78,7 @@ impl Plan for GenImmix {
 }
 
 fn run<P: Plan>(job: &Job) -> Outcome {
-    binding::create_heap(P::SELECTOR, job.heap_bytes(), job.collector_threads);
+    binding::create_heap(P::SELECTOR, job);
     match (job.workload, job.mode) {
         (Workload::Mark, _) => programs::mark::<P>(job.scale),
         (Workload::BinaryTrees, Mode::Total) => programs::binary_trees::<P>(job.scale),

@@ -155,9 +155,7 @@ impl Object {
     pub fn reference(self) -> ObjectReference {
         debug_assert!(!self.is_null());
         // SAFETY: not null, and aligned to a word as all objects are.
-        unsafe {
-            ObjectReference::from_raw_address_unchecked(Address::from_usize(self.0))
-        }
+        unsafe { ObjectReference::from_raw_address_unchecked(Address::from_usize(self.0)) }
     }
 
     #[inline]

@@ -174,7 +174,10 @@ fn check<P: Plan>(thread: &Thread<P>) -> Digest {
         digest.add(2, record.word(5));
         // Where the payload begins in what each slot refers to.
         for (slot, payload) in [5, 2, 3, 3, 0].into_iter().enumerate() {
-            let value = record.slot(slot).non_null().map_or(1, |it| it.word(payload));
+            let value = record
+                .slot(slot)
+                .non_null()
+                .map_or(1, |it| it.word(payload));
             digest.add(3 + slot as u64, value);
         }
         for child in [tree.slot(0), tree.slot(1)] {
@@ -262,10 +265,12 @@ pub fn binary_trees<P: Plan>(scale: Scale) -> Outcome {
     let mut thread = Thread::<P>::attach();
     grow_trees(&mut thread, depth, &mut digest);
     let total = start.elapsed();
-    Outcome::new(digest).with_time(Figure::TotalMs, total).with_memory(
-        workload::resident_bytes(),
-        workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
-    )
+    Outcome::new(digest)
+        .with_time(Figure::TotalMs, total)
+        .with_memory(
+            workload::resident_bytes(),
+            workload::tree_nodes(depth) * workload::TREE_NODE_NOMINAL_BYTES,
+        )
 }
 
 /// MMTk stops the world, so its pauses need no clock around each allocation.
@@ -298,7 +303,11 @@ pub fn two_mutators<P: Plan>(scale: Scale) -> Outcome {
         let mut digest = Digest::default();
         let mut thread = Thread::<P>::attach();
         grow_trees(&mut thread, workload::tree_depth_of_two(scale), &mut digest);
-        make_garbage(&mut thread, workload::garbage_objects_of_two(scale), &mut digest);
+        make_garbage(
+            &mut thread,
+            workload::garbage_objects_of_two(scale),
+            &mut digest,
+        );
         digest
     };
     let mut digest = Digest::default();
@@ -355,7 +364,11 @@ impl<'a, P: Plan> Structures<'a, P> {
     }
 
     fn find(&self, key: u32) -> Option<Object> {
-        let mut next = self.thread.root(BUCKETS).slot(self.size.bucket(key)).non_null();
+        let mut next = self
+            .thread
+            .root(BUCKETS)
+            .slot(self.size.bucket(key))
+            .non_null();
         while let Some(entry) = next {
             if entry.word(KEY) == u64::from(key) {
                 return Some(entry);

@@ -86,7 +86,10 @@ impl<P: Plan> Thread<P> {
                 other => panic!("no fast path for {other:?}"),
             }
         };
-        assert_eq!(P::BUMPS, !matches!(selector, AllocatorSelector::FreeList(_)));
+        assert_eq!(
+            P::BUMPS,
+            !matches!(selector, AllocatorSelector::FreeList(_))
+        );
         World::register(&raw mut *shared);
         Thread {
             shared,

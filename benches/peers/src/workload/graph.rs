@@ -25,7 +25,7 @@ pub struct Graph {
 }
 
 /// An object of the graph: its kind and its index among those of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Birth {
     Unit(u32),
     Table(u32),
@@ -189,7 +189,9 @@ impl Graph {
     pub fn list(&self, list: u32) -> ListEdges {
         let unit = list / LISTS;
         ListEdges {
-            next: (list % LISTS).checked_sub(1).map(|node| unit * LISTS + node),
+            next: (list % LISTS)
+                .checked_sub(1)
+                .map(|node| unit * LISTS + node),
             record: self.target(unit, bits(Kind::List, list, 0), RECORDS),
         }
     }
@@ -286,4 +288,100 @@ impl Graph {
 /// Random bits for one slot of one object.
 fn bits(kind: Kind, index: u32, slot: u32) -> u64 {
     mix((u64::from(index) << 8) | ((kind as u64) << 4) | u64::from(slot))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const GRAPH: Graph = Graph { units: 64 };
+
+    #[test]
+    fn every_object_is_born_once() {
+        let mut born = HashSet::new();
+        GRAPH.for_each_birth(|birth| {
+            assert!(born.insert(birth), "{birth:?} is born twice");
+        });
+        assert_eq!(born.len() as u64, GRAPH.objects() - u64::from(PARTS));
+    }
+
+    #[test]
+    fn everything_can_be_reached_and_the_lost_part_only_through_its_directory() {
+        let all = reached(0..PARTS);
+        assert_eq!(all.len() as u64, GRAPH.objects() - u64::from(PARTS));
+        let kept = reached(0..LOST_PART);
+        assert_eq!(kept.len() * 4, all.len() * 3);
+    }
+
+    #[test]
+    fn edges_are_counted_as_they_are_walked() {
+        // The directories have one for each unit.
+        let mut edges = u64::from(GRAPH.units());
+        for object in reached(0..PARTS) {
+            for_each_edge(object, |_| edges += 1);
+        }
+        assert_eq!(edges, GRAPH.edges());
+    }
+
+    /// A recursive trace, written the slow way.
+    fn reached(parts: std::ops::Range<u32>) -> HashSet<Birth> {
+        let mut reached = HashSet::new();
+        let mut stack: Vec<Birth> = parts
+            .flat_map(|part| {
+                (0..GRAPH.units_per_part()).map(move |i| Birth::Unit(GRAPH.unit_of_part(part, i)))
+            })
+            .collect();
+        while let Some(object) = stack.pop() {
+            if reached.insert(object) {
+                for_each_edge(object, |to| stack.push(to));
+            }
+        }
+        reached
+    }
+
+    fn for_each_edge(object: Birth, mut f: impl FnMut(Birth)) {
+        match object {
+            Birth::Unit(i) => {
+                f(Birth::Tree(GRAPH.unit_tree(i)));
+                f(Birth::List(GRAPH.unit_list(i)));
+                f(Birth::Table(i));
+            }
+            Birth::Table(i) => {
+                (0..BUCKETS)
+                    .filter_map(|bucket| GRAPH.bucket(i, bucket))
+                    .for_each(|entry| f(Birth::Entry(entry)));
+            }
+            Birth::Tree(i) => {
+                let edges = GRAPH.tree(i);
+                edges
+                    .left
+                    .into_iter()
+                    .chain(edges.right)
+                    .for_each(|i| f(Birth::Tree(i)));
+                f(Birth::Record(edges.record));
+            }
+            Birth::List(i) => {
+                let edges = GRAPH.list(i);
+                edges.next.into_iter().for_each(|i| f(Birth::List(i)));
+                f(Birth::Record(edges.record));
+            }
+            Birth::Entry(i) => {
+                let edges = GRAPH.entry(i);
+                edges.next.into_iter().for_each(|i| f(Birth::Entry(i)));
+                f(Birth::Leaf(edges.leaf));
+                f(Birth::Record(edges.record));
+            }
+            Birth::Record(i) => {
+                let edges = GRAPH.record(i);
+                edges.record.into_iter().for_each(|i| f(Birth::Record(i)));
+                edges.list.into_iter().for_each(|i| f(Birth::List(i)));
+                edges.tree.into_iter().for_each(|i| f(Birth::Tree(i)));
+                edges.entry.into_iter().for_each(|i| f(Birth::Entry(i)));
+                edges.leaf.into_iter().for_each(|i| f(Birth::Leaf(i)));
+            }
+            Birth::Leaf(_) => {}
+        }
+    }
 }

@@ -13,7 +13,7 @@ use super::mark::Ground;
 use super::pages::Use;
 use super::region::Raw;
 use super::sizes::{BLOCK, SizeClass};
-use super::space::{Cursor, Space};
+use super::space::{Cursor, Demand, Space};
 use super::trace::for_each_slot;
 
 /// Which blocks of one size class to empty, given the live cells of each: enough
@@ -81,7 +81,7 @@ fn move_out(ground: Ground<'_>, space: &Space, raw: Raw, cursor: &Cursor, size_c
     let cell = size_class.cell_bytes();
     if cursor.next.get() + cell > cursor.limit.get() {
         // The holes suffice unless objects had to stay behind; then new blocks do.
-        if space.refill(cursor, size_class, true).is_err() {
+        if space.refill(cursor, size_class, Demand::Survivors).is_err() {
             return;
         }
     }

@@ -133,6 +133,8 @@ struct Entry<T> {
     tag: T,
 }
 
+type Stack<T> = Vec<Entry<T>>;
+
 /// The slots of a long array from `next` on: read piece by piece, so that neither the
 /// stack nor one worker's load grows with the array.
 #[derive(Clone, Copy)]
@@ -142,6 +144,9 @@ struct Rest {
 }
 
 const PIECE: usize = 1024;
+
+/// The most slots that a bitmap can show.
+const BITMAP_SLOTS: usize = 48;
 
 /// Work that one worker gives to another.
 struct Bundle<T> {
@@ -158,7 +163,7 @@ const SHARE_ABOVE: usize = 128;
 
 struct Worker<'h, V: Visitor> {
     ground: Ground<'h>,
-    stack: Vec<Entry<V::Tag>>,
+    stack: Stack<V::Tag>,
     rests: Vec<Rest>,
     visitor: V,
     marked: Marked,
@@ -183,16 +188,24 @@ impl<'h, V: Visitor> Worker<'h, V> {
     }
 
     fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {
+        let mut stack = std::mem::take(&mut self.stack);
         loop {
-            self.drain::<PARALLEL>(pool);
+            stack = self.drain::<PARALLEL>(stack, pool);
             let Some(bundle) = pool.take() else { break };
-            self.stack.extend(bundle.entries);
+            stack.extend(bundle.entries);
             self.rests.extend(bundle.rests);
         }
     }
 
     /// Works until nothing is left on the stack.
-    fn drain<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {
+    ///
+    /// The stack goes by value from call to call, so that in the loop its pointer
+    /// and length stay in registers.
+    fn drain<const PARALLEL: bool>(
+        &mut self,
+        mut stack: Stack<V::Tag>,
+        pool: &Pool<Bundle<V::Tag>>,
+    ) -> Stack<V::Tag> {
         let nothing = Entry {
             to: Raw::NULL,
             tag: V::Tag::default(),
@@ -200,7 +213,7 @@ impl<'h, V: Visitor> Worker<'h, V> {
         let mut queue = [nothing; QUEUE];
         let (mut place, mut queued) = (0, 0);
         loop {
-            let incoming = match self.stack.pop() {
+            let incoming = match stack.pop() {
                 Some(entry) => {
                     prefetch(self.ground.base.object(entry.to));
                     queued += 1;
@@ -209,10 +222,10 @@ impl<'h, V: Visitor> Worker<'h, V> {
                 None if queued > 0 => nothing,
                 None => match self.rests.pop() {
                     Some(rest) => {
-                        self.read_array(rest.array, rest.next);
+                        stack = self.read_array(stack, rest.array, rest.next);
                         continue;
                     }
-                    None => return,
+                    None => return stack,
                 },
             };
             let entry = std::mem::replace(&mut queue[place % QUEUE], incoming);
@@ -221,25 +234,33 @@ impl<'h, V: Visitor> Worker<'h, V> {
                 continue;
             }
             queued -= 1;
-            self.visit::<PARALLEL>(entry);
-            if PARALLEL && self.stack.len() > SHARE_ABOVE && pool.is_hungry() {
-                self.share(pool);
+            stack = self.visit::<PARALLEL>(stack, entry);
+            if PARALLEL && stack.len() > SHARE_ABOVE && pool.is_hungry() {
+                stack = self.share(stack, pool);
             }
         }
     }
 
     /// Gives away the older half of the stack: the wider part of what is left.
     #[cold]
-    fn share(&mut self, pool: &Pool<Bundle<V::Tag>>) {
-        let newer = self.stack.split_off(self.stack.len() / 2);
-        let entries = std::mem::replace(&mut self.stack, newer);
+    #[inline(never)]
+    fn share(&mut self, mut stack: Stack<V::Tag>, pool: &Pool<Bundle<V::Tag>>) -> Stack<V::Tag> {
+        let newer = stack.split_off(stack.len() / 2);
         let half = self.rests.len().div_ceil(2);
         let rests = self.rests.drain(..half).collect();
-        pool.give(Bundle { entries, rests });
+        pool.give(Bundle {
+            entries: stack,
+            rests,
+        });
+        newer
     }
 
     #[inline(always)]
-    fn visit<const PARALLEL: bool>(&mut self, entry: Entry<V::Tag>) {
+    fn visit<const PARALLEL: bool>(
+        &mut self,
+        mut stack: Stack<V::Tag>,
+        entry: Entry<V::Tag>,
+    ) -> Stack<V::Tag> {
         let Ground {
             base,
             epoch,
@@ -253,14 +274,14 @@ impl<'h, V: Visitor> Worker<'h, V> {
             self.visitor.edge_arrived(entry.tag, entry.to, word);
         }
         if word.is_marked(epoch) {
-            return;
+            return stack;
         }
         let marked = word.with_epoch(epoch);
         if PARALLEL {
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
             if header.swap(marked).is_marked(epoch) {
-                return;
+                return stack;
             }
         } else {
             header.store(marked);
@@ -277,40 +298,62 @@ impl<'h, V: Visitor> Worker<'h, V> {
         }
         match trace.slots() {
             Slots::Bitmap(mut bits) => {
+                if stack.capacity() - stack.len() < BITMAP_SLOTS {
+                    stack = grown(stack, BITMAP_SLOTS);
+                }
                 while bits != 0 {
                     let offset = 8 + 4 * bits.trailing_zeros() as usize;
                     bits &= bits - 1;
-                    self.read_slot(entry.to, word, object, offset);
+                    // SAFETY: room was made for all slots of a bitmap.
+                    unsafe { self.read_slot(&mut stack, entry.to, word, object, offset) };
                 }
             }
             Slots::None => {}
-            Slots::Array => self.read_array(entry.to, 0),
-            Slots::Listed => self.read_listed(entry.to, word),
+            Slots::Array => stack = self.read_array(stack, entry.to, 0),
+            Slots::Listed => stack = self.read_listed(stack, entry.to, word),
         }
+        stack
     }
 
+    /// Reads a slot and puts what it refers to onto the stack.
+    ///
+    /// # Safety
+    /// The object has a slot at `offset`, and the stack has room for another entry.
     #[inline(always)]
-    fn read_slot(&mut self, from: Raw, word: Word, object: *mut u8, offset: usize) {
-        // SAFETY: the class says that a slot is there, and the world stands still.
+    unsafe fn read_slot(
+        &mut self,
+        stack: &mut Stack<V::Tag>,
+        from: Raw,
+        word: Word,
+        object: *mut u8,
+        offset: usize,
+    ) {
+        // SAFETY: the caller's promise, and the world stands still.
         let to = Raw(unsafe { slot_at(object, offset) }.load(Relaxed));
-        if to.is_null() {
-            return;
+        let mut tag = V::Tag::default();
+        if V::READS && !to.is_null() {
+            tag = self.visitor.edge_read(from, word, offset, to);
         }
-        let tag = if V::READS {
-            self.visitor.edge_read(from, word, offset, to)
-        } else {
-            V::Tag::default()
-        };
-        self.stack.push(Entry { to, tag });
+        // Always written, sometimes kept: whether a slot is null cannot be
+        // predicted, and so is no reason to branch.
+        let len = stack.len();
+        // SAFETY: the caller made room for one more.
+        unsafe {
+            stack.as_mut_ptr().add(len).write(Entry { to, tag });
+            stack.set_len(len + !to.is_null() as usize);
+        }
     }
 
-    fn read_array(&mut self, array: Raw, next: u32) {
+    #[inline(never)]
+    fn read_array(&mut self, mut stack: Stack<V::Tag>, array: Raw, next: u32) -> Stack<V::Tag> {
         let object = self.ground.base.object(array);
         // SAFETY: a live array.
         let (len, word) = unsafe { (array_len(object), self.ground.base.header(array).load()) };
         let end = len.min(next as usize + PIECE);
+        stack.reserve(PIECE);
         for i in next as usize..end {
-            self.read_slot(array, word, object, ELEMENTS_OFFSET + 4 * i);
+            // SAFETY: an element, and room was made for a piece of them.
+            unsafe { self.read_slot(&mut stack, array, word, object, ELEMENTS_OFFSET + 4 * i) };
         }
         if end < len {
             self.rests.push(Rest {
@@ -318,18 +361,22 @@ impl<'h, V: Visitor> Worker<'h, V> {
                 next: end as u32,
             });
         }
+        stack
     }
 
     #[cold]
-    fn read_listed(&mut self, from: Raw, word: Word) {
+    #[inline(never)]
+    fn read_listed(&mut self, mut stack: Stack<V::Tag>, from: Raw, word: Word) -> Stack<V::Tag> {
         let object = self.ground.base.object(from);
         let class = self.ground.classes.get(ClassId(word.class()));
         let (mut weak, mut dependent) = (false, false);
+        stack.reserve(class.slots.len());
         for &(offset, kind) in &class.slots {
             match kind {
                 FieldKind::Weak => weak = true,
                 FieldKind::Dependent => dependent = true,
-                _ => self.read_slot(from, word, object, offset as usize),
+                // SAFETY: the class says that a slot is there; room was made.
+                _ => unsafe { self.read_slot(&mut stack, from, word, object, offset as usize) },
             }
         }
         if weak {
@@ -338,11 +385,27 @@ impl<'h, V: Visitor> Worker<'h, V> {
         if dependent {
             self.marked.ephemerons.push(from);
         }
+        stack
     }
 }
 
+#[cold]
+#[inline(never)]
+fn grown<T>(mut stack: Stack<T>, room: usize) -> Stack<T> {
+    stack.reserve(room);
+    stack
+}
+
+/// Asks the cache for an object's header, and for the line that most objects end on:
+/// to find out whether an object crosses a line costs more than asking.
 #[inline(always)]
-fn prefetch(address: *const u8) {
+fn prefetch(object: *const u8) {
+    prefetch_line(object);
+    prefetch_line(object.wrapping_add(32));
+}
+
+#[inline(always)]
+fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint and faults on no address.
     unsafe {

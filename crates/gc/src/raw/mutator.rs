@@ -20,7 +20,7 @@ use super::object::{Descriptor, Filler, Init, Managed, Object};
 use super::region::{Base, REGION, Raw};
 use super::sizes::{MAX_SMALL, SizeClass};
 use super::slot::{foreign_reference, mark_card};
-use super::space::{Cursor, Refusal};
+use super::space::{Cursor, Demand, Refusal};
 use crate::collect::{Cause, Kind};
 use crate::error::OutOfMemory;
 use crate::heap::HeapInner;
@@ -470,9 +470,9 @@ impl<'a> Mutator<'a> {
     #[cold]
     fn reserve_large(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
         self.before_refill();
-        let mut tried = None;
+        let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
-            match self.heap.space.take_large(bytes, false) {
+            match self.heap.space.take_large(bytes, demand) {
                 Ok(raw) => {
                     return Ok(Place {
                         at: self.shared.base.object(raw),
@@ -482,6 +482,7 @@ impl<'a> Mutator<'a> {
                 }
                 Err(refusal) => self.collect_for(bytes, refusal, &mut tried)?,
             }
+            demand = Demand::Collected;
         }
     }
 
@@ -490,7 +491,7 @@ impl<'a> Mutator<'a> {
     fn refill(&mut self, size_class: SizeClass) -> Result<(), OutOfMemory> {
         self.before_refill();
         let cell = size_class.cell_bytes();
-        let mut tried = None;
+        let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
             let refusal = match &self.heap.nursery {
                 Some(nursery) => {
@@ -509,13 +510,14 @@ impl<'a> Mutator<'a> {
                 }
                 None => {
                     let cursor = &self.shared.cursors[size_class.0 as usize + 1];
-                    match self.heap.space.refill(cursor, size_class, false) {
+                    match self.heap.space.refill(cursor, size_class, demand) {
                         Ok(()) => return Ok(()),
                         Err(refusal) => refusal,
                     }
                 }
             };
             self.collect_for(cell, refusal, &mut tried)?;
+            demand = Demand::Collected;
         }
     }
 

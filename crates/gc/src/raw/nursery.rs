@@ -16,7 +16,7 @@ use super::mark::Ground;
 use super::pages::{Pages, Use};
 use super::region::{CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Raw};
 use super::sizes::{MAX_SMALL, SizeClass};
-use super::space::{Cursor, POISON, Space};
+use super::space::{Cursor, Demand, POISON, Space};
 use super::trace::{ELEMENTS_OFFSET, Slots, array_len, for_each_slot, slot_at};
 
 /// The nursery's bounds and what is left of it.
@@ -159,12 +159,17 @@ impl<'h> Evacuation<'h> {
     fn room(&self, bytes: usize) -> Raw {
         const FORCED: &str = "survivors fit: address space is reserved for twice the limit";
         if bytes > MAX_SMALL {
-            return self.space.take_large(bytes, true).expect(FORCED);
+            return self
+                .space
+                .take_large(bytes, Demand::Survivors)
+                .expect(FORCED);
         }
         let size_class = SizeClass::of(bytes);
         let cursor = &self.cursors[size_class.0 as usize];
         if cursor.next.get() + size_class.cell_bytes() > cursor.limit.get() {
-            self.space.refill(cursor, size_class, true).expect(FORCED);
+            self.space
+                .refill(cursor, size_class, Demand::Survivors)
+                .expect(FORCED);
         }
         let at = cursor.next.get();
         cursor.next.set(at + size_class.cell_bytes());

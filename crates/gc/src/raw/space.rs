@@ -57,6 +57,17 @@ struct Blocks {
     available: Vec<u32>,
 }
 
+/// How much a request for memory insists.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Demand {
+    /// Within the budget and the limit.
+    Usual,
+    /// A collection has just been made for this: within the limit.
+    Collected,
+    /// Objects that survived must go somewhere.
+    Survivors,
+}
+
 /// Why no memory was handed out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
@@ -141,20 +152,19 @@ impl Space {
         epoch
     }
 
-    /// Gives the cursor free cells of a size class. With `force`, beyond the
-    /// budget and the limit: for objects that survived and must go somewhere.
+    /// Gives the cursor free cells of a size class.
     pub(crate) fn refill(
         &self,
         cursor: &Cursor,
         size_class: SizeClass,
-        force: bool,
+        demand: Demand,
     ) -> Result<(), Refusal> {
         if cursor.following.get() != 0 {
             let run = Raw(cursor.following.get());
             self.enter_run(cursor, run, size_class);
             return Ok(());
         }
-        let block = self.take_block(size_class, force)?;
+        let block = self.take_block(size_class, demand)?;
         let record = self.pages.record(block);
         let first = record.first_run.load(Relaxed) as usize - 1;
         let free = record.free_cells.load(Relaxed) as usize * size_class.cell_bytes();
@@ -180,8 +190,8 @@ impl Space {
     }
 
     /// A block of the size class with free cells, which is the caller's from now on.
-    fn take_block(&self, size_class: SizeClass, force: bool) -> Result<u32, Refusal> {
-        if !force && self.handed_out.load(Relaxed) >= self.budget.load(Relaxed) {
+    fn take_block(&self, size_class: SizeClass, demand: Demand) -> Result<u32, Refusal> {
+        if demand == Demand::Usual && self.handed_out.load(Relaxed) >= self.budget.load(Relaxed) {
             return Err(Refusal::CollectionDue);
         }
         loop {
@@ -198,11 +208,11 @@ impl Space {
                 return Ok(block);
             }
         }
-        self.new_block(size_class, force)
+        self.new_block(size_class, demand)
     }
 
-    fn new_block(&self, size_class: SizeClass, force: bool) -> Result<u32, Refusal> {
-        self.make_room(BLOCK, force)?;
+    fn new_block(&self, size_class: SizeClass, demand: Demand) -> Result<u32, Refusal> {
+        self.make_room(BLOCK, demand)?;
         let (block, dirty) = self
             .pages
             .take((BLOCK / PAGE) as u32, Use::Block)
@@ -227,9 +237,9 @@ impl Space {
     }
 
     /// Sees to it that `bytes` more can be used within the limit.
-    fn make_room(&self, bytes: usize, force: bool) -> Result<(), Refusal> {
+    fn make_room(&self, bytes: usize, demand: Demand) -> Result<(), Refusal> {
         let fits = || self.pages.used_bytes() + self.external() + bytes <= self.limit();
-        if force || fits() {
+        if demand == Demand::Survivors || fits() {
             return Ok(());
         }
         // Blocks that are empty but not yet swept would count against us.
@@ -239,12 +249,14 @@ impl Space {
 
     /// Pages for a large object; the object's header is the caller's to write before
     /// the next safepoint.
-    pub(crate) fn take_large(&self, bytes: usize, force: bool) -> Result<Raw, Refusal> {
+    pub(crate) fn take_large(&self, bytes: usize, demand: Demand) -> Result<Raw, Refusal> {
         let rounded = bytes.next_multiple_of(PAGE);
-        if !force && self.handed_out.load(Relaxed) + rounded > self.budget.load(Relaxed) {
+        if demand == Demand::Usual
+            && self.handed_out.load(Relaxed) + rounded > self.budget.load(Relaxed)
+        {
             return Err(Refusal::CollectionDue);
         }
-        self.make_room(rounded, force)?;
+        self.make_room(rounded, demand)?;
         let pages = u32::try_from(rounded / PAGE).map_err(|_| Refusal::Full)?;
         let (head, _) = self.pages.take(pages, Use::Large).ok_or(Refusal::Full)?;
         self.handed_out.fetch_add(rounded, Relaxed);

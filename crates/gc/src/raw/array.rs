@@ -12,7 +12,7 @@ use std::ptr;
 use super::header::Header;
 use super::mutator::{Local, Mutator};
 use super::object::{Descriptor, Managed, Shape};
-use super::plain::{Plain, PlainCell, Var};
+use super::plain::{Plain, PlainCell, Var, kind_of};
 use super::region::Base;
 use super::slot::{Slot, foreign_reference, record};
 use super::trace::{ELEMENTS_OFFSET, LENGTH_OFFSET, array_len, plain_array, refs_bytes};
@@ -81,7 +81,7 @@ unsafe impl<T: Plain> Managed for PlainArray<T> {
     const DESCRIPTOR: &'static Descriptor = &Descriptor {
         name: || format!("{}[]", short_name::<T>()),
         type_id: TypeId::of::<Self>,
-        shape: Shape::Plain(T::KIND),
+        shape: Shape::Plain(kind_of::<T>()),
         superclass: None,
         fields: &[],
         drop: None,
@@ -263,7 +263,7 @@ impl<'a> Mutator<'a> {
         value: T,
     ) -> Result<Local<'a, PlainArray<T>>, OutOfMemory> {
         let class = self.class_of(PlainArray::<T>::DESCRIPTOR);
-        let (shift, offset) = const { plain_array(T::KIND) };
+        let (shift, offset) = const { plain_array(kind_of::<T>()) };
         self.check_len(len, 1 << shift)?;
         let bytes = offset + (len << shift);
         self.alloc_with(class, bytes, |at, _| {

@@ -4,6 +4,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
+use std::thread::ThreadId;
 
 use super::mutator::{Mutator, MutatorShared};
 use super::region::Base;
@@ -29,6 +30,14 @@ impl HeapInner {
     pub(crate) unsafe fn of<'a>(base: Base) -> &'a HeapInner {
         // SAFETY: `publish` was called when the heap was built, and the heap is boxed.
         unsafe { &*AtomicPtr::from_ptr(base.at(0).cast::<*mut HeapInner>()).load(Acquire) }
+    }
+
+    /// The name of a thread's mutator that runs, if there is one.
+    pub(crate) fn mutator_of(&self, thread: ThreadId) -> Option<String> {
+        let mutators = self.mutators.lock().unwrap();
+        let mut own = mutators.iter().filter(|other| other.thread == thread);
+        own.find(|other| other.runs.load(Relaxed))
+            .map(|other| other.name.clone())
     }
 
     /// Ends a mutator's time: its room goes back, its name off the list.
@@ -63,14 +72,9 @@ impl Heap {
         let place = Location::caller();
         let heap = self.inner();
         let thread = std::thread::current().id();
-        let mutators = heap.mutators.lock().unwrap();
-        let rival = mutators
-            .iter()
-            .find(|other| other.thread == thread && other.runs.load(Relaxed));
-        if let Some(rival) = rival {
-            return Err(AttachError::AlreadyAttached(rival.name.clone()));
+        if let Some(rival) = heap.mutator_of(thread) {
+            return Err(AttachError::AlreadyAttached(rival));
         }
-        drop(mutators);
         let shared = Arc::new(MutatorShared::new(
             heap,
             name.into(),

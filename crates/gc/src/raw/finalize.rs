@@ -105,9 +105,20 @@ impl HeapInner {
             if let Some(drop) = class.drop {
                 let object = self.base.object(raw);
                 // SAFETY: as above.
-                let run = || unsafe { drop(object) };
-                let _ = catch_unwind(AssertUnwindSafe(run));
+                panics(|| unsafe { drop(object) });
             }
+        }
+    }
+}
+
+/// Runs `f` and tells whether it panicked. What it panicked with is leaked: to drop it
+/// could panic again.
+fn panics(f: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(()) => false,
+        Err(payload) => {
+            std::mem::forget(payload);
+            true
         }
     }
 }
@@ -116,9 +127,7 @@ impl HeapInner {
 fn drop_each(remains: Vec<Remains>) -> u64 {
     let mut panicked = 0;
     for one in remains {
-        if catch_unwind(AssertUnwindSafe(|| drop(one))).is_err() {
-            panicked += 1;
-        }
+        panicked += panics(|| drop(one)) as u64;
     }
     panicked
 }
@@ -167,10 +176,7 @@ impl Mutator<'_> {
             // SAFETY: pending objects are roots, so this one is alive; no safepoint
             // lies between taking it off the list and making it a local.
             let local = unsafe { scope.local_at(Raw(cell.load(Relaxed))) };
-            let run = AssertUnwindSafe(|| finalizer(&mut scope, local));
-            if catch_unwind(run).is_err() {
-                panicked += 1;
-            }
+            panicked += panics(|| finalizer(&mut scope, local)) as u64;
         }
         self.shared.runs_finalizers.set(false);
         if panicked > 0 {

@@ -10,8 +10,8 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::Index;
 use std::panic::Location;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
 
 use super::handle::Root;
@@ -35,6 +35,7 @@ pub(crate) struct MutatorShared {
     pub(crate) thread: ThreadId,
     /// Whether it runs, as opposed to waiting at a safepoint or being blocked.
     pub(crate) runs: AtomicBool,
+    serial: NonZeroU64,
     base: Base,
     stack: Box<[AtomicU32]>,
     top: Cell<usize>,
@@ -72,8 +73,9 @@ impl MutatorShared {
             name,
             thread: std::thread::current().id(),
             runs: AtomicBool::new(false),
+            serial: next_serial(),
             base: heap.base,
-            stack: (0..locals).map(|_| AtomicU32::new(0)).collect(),
+            stack: zeroed_cells(locals),
             top: Cell::new(0),
             frames: RefCell::default(),
             thread_object: AtomicU32::new(0),
@@ -92,13 +94,20 @@ impl MutatorShared {
     /// # Panics
     /// If the local is not this mutator's.
     #[inline]
+    #[track_caller]
     pub(crate) fn local_raw<T: ?Sized>(&self, local: Local<'_, T>) -> Raw {
-        let place = local.cell.as_ptr().addr();
-        if place.wrapping_sub(self.stack.as_ptr().addr()) >= size_of_val(&*self.stack) {
+        Raw(self.local_cell(local).load(Relaxed))
+    }
+
+    /// The cell of a local. That its scope is still open follows from lifetimes; that
+    /// it is a scope of this mutator does not, and is checked.
+    #[inline]
+    #[track_caller]
+    fn local_cell<T: ?Sized>(&self, local: Local<'_, T>) -> &AtomicU32 {
+        if local.mutator != self.serial {
             foreign_local();
         }
-        // SAFETY: the cell is part of this mutator's stack, as just checked.
-        Raw(unsafe { local.cell.as_ref() }.load(Relaxed))
+        &self.stack[local.place as usize]
     }
 
     #[inline]
@@ -110,7 +119,8 @@ impl MutatorShared {
         cell.store(raw.0, Relaxed);
         self.top.set(top + 1);
         Local {
-            cell: NonNull::from(cell),
+            mutator: self.serial,
+            place: top as u32,
             scope: PhantomData,
         }
     }
@@ -131,6 +141,17 @@ impl MutatorShared {
     }
 }
 
+fn next_serial() -> NonZeroU64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NonZeroU64::new(NEXT.fetch_add(1, Relaxed)).expect("2^64 mutators take longer than that")
+}
+
+/// Cells that take no memory before they are used.
+fn zeroed_cells(count: usize) -> Box<[AtomicU32]> {
+    // SAFETY: zero is a valid atomic.
+    unsafe { Box::new_zeroed_slice(count).assume_init() }
+}
+
 #[cold]
 #[track_caller]
 fn foreign_local() -> ! {
@@ -148,7 +169,10 @@ fn stack_overflow(locals: usize) -> ! {
 /// A reference that a scope of a mutator keeps alive: a cell on the mutator's
 /// stack, which the collector updates when the object moves. `m[local]` is the object.
 pub struct Local<'s, T: ?Sized> {
-    cell: NonNull<AtomicU32>,
+    /// The serial number of the mutator, which is never used again: a thread that
+    /// detaches and attaches anew is another mutator.
+    mutator: NonZeroU64,
+    place: u32,
     scope: PhantomData<(&'s (), fn() -> *const T)>,
 }
 
@@ -165,7 +189,8 @@ impl<'s, T: Managed + ?Sized> Local<'s, T> {
     /// The same local, the object's class forgotten.
     pub fn upcast(self) -> Local<'s, Object> {
         Local {
-            cell: self.cell,
+            mutator: self.mutator,
+            place: self.place,
             scope: PhantomData,
         }
     }
@@ -242,12 +267,15 @@ impl<'a> Mutator<'a> {
     where
         T: Managed + ?Sized,
     {
+        // Asked of this mutator and not of `scope`, in whose place the closure may
+        // have put another one.
+        let shared = self.shared;
         let raw = {
             let mut scope = self.scope();
             let local = f(&mut scope)?;
-            scope.shared.local_raw(local)
+            shared.local_raw(local)
         };
-        Ok(self.shared.push(raw))
+        Ok(shared.push(raw))
     }
 
     /// Keeps an object alive in this scope.
@@ -268,9 +296,7 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     pub fn assign<T: Managed + ?Sized>(&self, local: Local<'_, T>, object: &T) {
         let raw = self.own(object);
-        self.shared.local_raw(local);
-        // SAFETY: the cell is part of this mutator's stack, as just checked.
-        unsafe { local.cell.as_ref() }.store(raw.0, Relaxed);
+        self.shared.local_cell(local).store(raw.0, Relaxed);
     }
 
     /// The reference to an object of this very heap.
@@ -322,6 +348,9 @@ impl<'a> Mutator<'a> {
     }
 
     /// Runs `f`, which may wait for locks or I/O, without delaying collections.
+    ///
+    /// # Panics
+    /// If `f` attaches this thread to the heap and does not detach it.
     pub fn blocked<R>(&mut self, f: impl FnOnce() -> R) -> R {
         struct Unblock<'m>(&'m HeapInner, &'m MutatorShared);
         impl Drop for Unblock<'_> {
@@ -330,8 +359,14 @@ impl<'a> Mutator<'a> {
             }
         }
         self.heap.safepoints.leave(&self.shared.runs);
-        let _unblock = Unblock(self.heap, self.shared);
-        f()
+        let unblock = Unblock(self.heap, self.shared);
+        let result = f();
+        // Two that run on one thread would wait for each other.
+        if let Some(rival) = self.heap.mutator_of(self.shared.thread) {
+            panic!("`{rival}` was attached while this mutator was blocked and is not detached yet");
+        }
+        drop(unblock);
+        result
     }
 
     /// Collects the whole heap now, sweeps it completely, and runs the finalizers and

@@ -20,6 +20,16 @@ pub trait Plain: Copy + Send + Sync + 'static {
     fn from_bits(bits: <Self::Cell as PlainCell>::Bits) -> Self;
 }
 
+/// The kind of plain data, once it is sure that it takes as much room as it says:
+/// anybody can implement [`Plain`], and sizes are computed from the kind.
+pub(crate) const fn kind_of<T: Plain>() -> PlainKind {
+    assert!(
+        size_of::<T::Cell>() == T::KIND.bytes(),
+        "`Plain::KIND` and `Plain::Cell` have different widths"
+    );
+    T::KIND
+}
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -162,7 +172,7 @@ impl<T: Plain> Var<T> {
 
 // SAFETY: transparently an atomic of the width that the kind has.
 unsafe impl<T: Plain> Field for Var<T> {
-    const KIND: FieldKind = FieldKind::Plain(T::KIND);
+    const KIND: FieldKind = FieldKind::Plain(kind_of::<T>());
     type Init<'s> = T;
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The stopped heap as a view.
 
-use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::view::{HeapView, Place, Strength};
@@ -14,59 +14,69 @@ use crate::heap::HeapInner;
 /// An object of a stopped heap. Means nothing once the heap runs again, and
 /// nobody can make one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ObjectId(pub(super) Raw);
+pub struct ObjectId<'v>(pub(super) Raw, Brand<'v>);
+
+/// Ties ids to the one view that gave them.
+type Brand<'v> = PhantomData<fn(&'v ()) -> &'v ()>;
 
 /// A heap whose world is stopped, to look at.
-pub struct StoppedHeap<'h> {
-    heap: &'h HeapInner,
+pub struct StoppedHeap<'v> {
+    heap: &'v HeapInner,
     classes: Vec<ClassInfo>,
+    brand: Brand<'v>,
 }
 
-impl<'h> StoppedHeap<'h> {
+impl<'v> StoppedHeap<'v> {
     /// # Safety
     /// The world is stopped and stays so while the view exists.
-    pub(crate) unsafe fn new(heap: &'h HeapInner) -> Self {
+    pub(crate) unsafe fn new(heap: &'v HeapInner) -> Self {
         let classes = heap
             .classes
             .iter()
             .map(|class| class.info.clone())
             .collect();
-        Self { heap, classes }
+        Self {
+            heap,
+            classes,
+            brand: PhantomData,
+        }
     }
 }
 
-impl HeapView for StoppedHeap<'_> {
-    type Object = ObjectId;
+impl<'v> HeapView for StoppedHeap<'v> {
+    type Object = ObjectId<'v>;
 
     fn classes(&self) -> &[ClassInfo] {
         &self.classes
     }
 
-    fn class_of(&self, object: ObjectId) -> ClassId {
+    fn class_of(&self, object: ObjectId<'v>) -> ClassId {
         // SAFETY: an id is a live object of the stopped heap (H1).
         ClassId(unsafe { self.heap.base.header(object.0) }.load().class())
     }
 
-    fn bytes_of(&self, object: ObjectId) -> usize {
+    fn bytes_of(&self, object: ObjectId<'v>) -> usize {
         let trace = self.heap.classes.get(self.class_of(object)).trace;
         // SAFETY: as above.
         unsafe { trace.bytes(self.heap.base.object(object.0)) }
     }
 
-    fn for_each_root(&self, mut f: impl FnMut(&Root, ObjectId)) {
-        let mut roots = BTreeMap::new();
+    fn for_each_root(&self, mut f: impl FnMut(&Root, ObjectId<'v>)) {
+        let mut roots = Vec::new();
         self.heap.for_each_root(|root, cell| {
             let raw = Raw(cell.load(Relaxed));
             if !raw.is_null() {
-                roots.insert(root(), ObjectId(raw));
+                roots.push((root(), ObjectId(raw, self.brand)));
             }
         });
+        // Two threads may have one name: then it is the order of attaching that counts.
+        roots.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (root, object) in &roots {
             f(root, *object);
         }
     }
 
-    fn for_each_edge(&self, object: ObjectId, mut f: impl FnMut(Place, Strength, ObjectId)) {
+    fn for_each_edge(&self, object: ObjectId<'v>, mut f: impl FnMut(Place, Strength, ObjectId<'v>)) {
         let id = self.class_of(object);
         let class = self.heap.classes.get(id);
         let at = self.heap.base.object(object.0);
@@ -95,14 +105,14 @@ impl HeapView for StoppedHeap<'_> {
                     };
                     let to = Raw(slot.load(Relaxed));
                     if !to.is_null() {
-                        f(place, strength, ObjectId(to));
+                        f(place, strength, ObjectId(to, self.brand));
                     }
                 },
             );
         }
     }
 
-    fn plain_value(&self, object: ObjectId, field: usize) -> Option<Value> {
+    fn plain_value(&self, object: ObjectId<'v>, field: usize) -> Option<Value> {
         let class = self.heap.classes.get(self.class_of(object));
         let field = class.info.fields.get(field)?;
         let FieldKind::Plain(kind) = field.kind else {
@@ -123,7 +133,7 @@ impl HeapView for StoppedHeap<'_> {
 impl Mutator<'_> {
     /// Stops the world and looks at the heap. Objects that died since the last
     /// collection are not shown, for nothing reaches them.
-    pub fn inspect<R>(&mut self, f: impl FnOnce(&StoppedHeap<'_>) -> R) -> R {
+    pub fn inspect<R>(&mut self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
         self.heap.with_stopped_world(self.shared, || {
             // SAFETY: `with_stopped_world` keeps the world stopped meanwhile.
             f(&unsafe { StoppedHeap::new(self.heap) })

@@ -1,0 +1,19 @@
+//! A borrowed reference is not held across a collection.
+use heaphound::{Header, Heap, Managed, Slot};
+
+#[derive(Managed)]
+#[repr(C)]
+struct Node {
+    header: Header,
+    value: u64,
+    next: Slot<Node>,
+}
+
+fn main() {
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let node = m.alloc(NodeInit { value: 1, next: None }).unwrap();
+    let next = m[node].next.get();
+    m.collect();
+    println!("{}", next.is_some());
+}

@@ -8,9 +8,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::ops::Index;
 use std::panic::Location;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
 
@@ -546,7 +546,12 @@ impl<'a> Mutator<'a> {
                 None => {
                     let cursor = &self.shared.cursors[size_class.0 as usize + 1];
                     match self.heap.space.refill(cursor, size_class, demand) {
-                        Ok(()) => return Ok(()),
+                        Ok(()) => {
+                            if self.heap.config.zeal.is_some() {
+                                self.heap.space.leave_one_cell(cursor, size_class);
+                            }
+                            return Ok(());
+                        }
                         Err(refusal) => refusal,
                     }
                 }

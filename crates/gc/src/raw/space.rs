@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::header::{Epoch, Word};
 use super::pages::{Pages, Use};
-use super::region::{Base, GRANULE, PAGE, Raw};
+use super::region::{Base, GRANULE, PAGE, REGION, Raw};
 use super::sizes::{BLOCK, SizeClass};
 
 /// Freed memory is filled with this in zeal mode. As a reference it points to
@@ -189,6 +189,35 @@ impl Space {
         });
     }
 
+    /// Leaves the cursor a single cell: the rest of its run becomes a run of its
+    /// own. So in zeal mode every allocation asks for more.
+    pub(crate) fn leave_one_cell(&self, cursor: &Cursor, size_class: SizeClass) {
+        let rest = cursor.next.get() + size_class.cell_bytes();
+        let run = self.free_rest(cursor, rest, size_class);
+        cursor.limit.set(rest);
+        cursor.following.set(run.0);
+    }
+
+    /// Makes what lies between an address and the end of the cursor's run a free run.
+    /// Answers the first free run from there on, null if there is none.
+    fn free_rest(&self, cursor: &Cursor, from: usize, size_class: SizeClass) -> Raw {
+        let following = Raw(cursor.following.get());
+        let cells = (cursor.limit.get() - from) / size_class.cell_bytes();
+        if cells == 0 {
+            return following;
+        }
+        let run = Raw::from_offset(from & (REGION - 1));
+        let block = Pages::offset(self.pages.head(run.page()));
+        let after = match following {
+            Raw::NULL => 0,
+            run => ((run.offset() - block) / GRANULE) as u16,
+        };
+        // SAFETY: the rest of the run is this cursor's own.
+        let header = unsafe { self.base.header(run) };
+        header.store(Word::free_run(cells as u16, after));
+        run
+    }
+
     /// A block of the size class with free cells, which is the caller's from now on.
     fn take_block(&self, size_class: SizeClass, demand: Demand) -> Result<u32, Refusal> {
         if demand == Demand::Usual && self.handed_out.load(Relaxed) >= self.budget.load(Relaxed) {
@@ -271,23 +300,11 @@ impl Space {
     /// Ends a cursor's use of its run: what is left becomes a free run again, and the
     /// block is offered to others.
     pub(crate) fn retire(&self, cursor: &Cursor, size_class: SizeClass) {
-        let (next, limit) = (cursor.next.replace(0), cursor.limit.replace(0));
-        let following = Raw(cursor.following.replace(0));
+        let first = self.free_rest(cursor, cursor.next.get(), size_class);
+        cursor.next.set(0);
+        cursor.limit.set(0);
+        cursor.following.set(0);
         let cell = size_class.cell_bytes();
-        let first = if next < limit {
-            let run = Raw::of(self.base.at(next & (super::region::REGION - 1)));
-            let block = Pages::offset(self.pages.head(run.page()));
-            let after = match following {
-                Raw::NULL => 0,
-                run => ((run.offset() - block) / GRANULE) as u16,
-            };
-            // SAFETY: the rest of the run is this cursor's own.
-            let header = unsafe { self.base.header(run) };
-            header.store(Word::free_run(((limit - next) / cell) as u16, after));
-            run
-        } else {
-            following
-        };
         if first.is_null() {
             return;
         }

@@ -76,7 +76,11 @@ impl<'v> HeapView for StoppedHeap<'v> {
         }
     }
 
-    fn for_each_edge(&self, object: ObjectId<'v>, mut f: impl FnMut(Place, Strength, ObjectId<'v>)) {
+    fn for_each_edge(
+        &self,
+        object: ObjectId<'v>,
+        mut f: impl FnMut(Place, Strength, ObjectId<'v>),
+    ) {
         let id = self.class_of(object);
         let class = self.heap.classes.get(id);
         let at = self.heap.base.object(object.0);

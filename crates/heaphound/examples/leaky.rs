@@ -1,0 +1,108 @@
+//! A program that leaks until its heap is full, and the error that says what
+//! fills it.
+//!
+//! An order desk keeps its open orders in a table. Delivered orders leave the
+//! table, but each customer remembers the orders it ever made. The collector logs a
+//! line per collection; when memory runs out, the error names the classes that hold
+//! it, and the heap has been written to a file where the way from the root to the
+//! orders can be read.
+
+use heaphound::{
+    Collector, Header, Heap, Managed, Mutator, OutOfMemory, Ref, RefArray, Slot, Str, Var,
+};
+
+#[derive(Managed)]
+#[repr(C)]
+struct Customer {
+    header: Header,
+    name: Slot<Str>,
+    orders: Var<u32>,
+    history: Slot<Order>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Order {
+    header: Header,
+    number: u64,
+    customer: Ref<Customer>,
+    items: Slot<RefArray<Str>>,
+    /// The customer's order before this one. Nobody ever reads it.
+    before: Slot<Order>,
+}
+
+const CUSTOMERS: usize = 50;
+const OPEN_ORDERS: usize = 1000;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let snapshot = std::env::temp_dir().join("heaphound-leaky.heap");
+    let heap = Heap::builder()
+        .max_bytes(24 << 20)
+        .collector(Collector::Generational)
+        .snapshot_on_out_of_memory(&snapshot)
+        .log(true)
+        .build()?;
+    let mut m = heap.attach("order desk")?;
+    match run(&mut m) {
+        Ok(never) => match never {},
+        Err(error) => println!("\n{error}"),
+    }
+    let text = std::fs::read_to_string(&snapshot)?;
+    println!("\nHow the heap file leads to them:");
+    let first = |what: &str| text.lines().find(|line| line.contains(what)).unwrap_or("");
+    for what in [
+        "root static:customers",
+        "Customer[]#1[0] ->",
+        ".history -> ",
+        ".before -> ",
+    ] {
+        println!("  {}", first(what));
+    }
+    let kept = text
+        .lines()
+        .filter(|line| line.contains("#") && line.contains(".before -> "));
+    println!(
+        "  … and so on: {} orders hang on a later one; {OPEN_ORDERS} are open.",
+        kept.count()
+    );
+    Ok(())
+}
+
+fn run(m: &mut Mutator<'_>) -> Result<std::convert::Infallible, OutOfMemory> {
+    let customers = m.alloc_refs::<Customer>(CUSTOMERS)?;
+    m.static_root("customers").set(m, Some(&m[customers]));
+    let open = m.alloc_refs::<Order>(OPEN_ORDERS)?;
+    m.static_root("open orders").set(m, Some(&m[open]));
+    for i in 0..CUSTOMERS {
+        let mut m = m.scope();
+        let name = Some(m.alloc_str(&format!("customer {i}"))?);
+        let customer = m.alloc(CustomerInit {
+            name,
+            orders: 0,
+            history: None,
+        })?;
+        m[customers][i].set(Some(&m[customer]));
+    }
+    for number in 0.. {
+        let mut m = m.scope();
+        let customer = m.local(m[customers][number as usize * 7 % CUSTOMERS].get().unwrap());
+        let items = m.alloc_refs::<Str>(3)?;
+        for i in 0..3 {
+            let item = m.alloc_str(&format!("item {i} of {number}"))?;
+            m[items][i].set(Some(&m[item]));
+        }
+        let before = m[customer].history.get().map(|order| m.local(order));
+        let order = m.alloc(OrderInit {
+            number,
+            customer,
+            items: Some(items),
+            before,
+        })?;
+        m[customer].orders.update(|orders| orders + 1);
+        // The order in this place of the table is delivered and leaves it…
+        m[open][number as usize % OPEN_ORDERS].set(Some(&m[order]));
+        // …but not the history.
+        m[customer].history.set(Some(&m[order]));
+    }
+    unreachable!("orders come in until memory runs out")
+}

@@ -1,0 +1,258 @@
+//! A tiny heap, made by hand: what lives in it, and how it is written.
+#![cfg(not(loom))]
+
+use expect_test::{Expect, expect};
+use heaphound_heap::class::Elements;
+use heaphound_heap::view::{HeapView, Place, Strength, live_objects};
+use heaphound_heap::{
+    ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Root, RootKind, Value, text,
+};
+
+/// Objects are their places in the list.
+#[derive(Default)]
+struct Tiny {
+    classes: Vec<ClassInfo>,
+    objects: Vec<TinyObject>,
+    roots: Vec<(Root, usize)>,
+}
+
+struct TinyObject {
+    class: ClassId,
+    edges: Vec<(Place, Strength, usize)>,
+    values: Vec<(usize, Value)>,
+}
+
+const LIST: ClassId = ClassId(1);
+const NODE: ClassId = ClassId(2);
+const ENTRY: ClassId = ClassId(3);
+const ARRAY: ClassId = ClassId(4);
+
+impl Tiny {
+    fn new() -> Self {
+        let class = |id, name: &str, superclass, fields: &[(&str, FieldKind)], elements| {
+            let fields = fields.iter().map(|&(name, kind)| FieldInfo {
+                name: name.into(),
+                offset: 8,
+                kind,
+            });
+            ClassInfo {
+                id,
+                name: name.into(),
+                superclass,
+                fields: fields.collect(),
+                elements,
+            }
+        };
+        let node = [
+            ("next", FieldKind::Opt),
+            ("value", FieldKind::Plain(PlainKind::I32)),
+        ];
+        let list = [
+            ("head", FieldKind::Ref),
+            ("cache", FieldKind::Weak),
+            ("name", FieldKind::Owned),
+        ];
+        let entry = [("key", FieldKind::Weak), ("value", FieldKind::Dependent)];
+        Self {
+            classes: vec![
+                class(LIST, "List", None, &list, None),
+                class(NODE, "Node", Some(LIST), &node, None),
+                class(ENTRY, "Entry", None, &entry, None),
+                class(ARRAY, "Node[]", None, &[], Some(Elements::Refs)),
+            ],
+            ..Self::default()
+        }
+    }
+
+    fn object(&mut self, class: ClassId) -> usize {
+        self.objects.push(TinyObject {
+            class,
+            edges: Vec::new(),
+            values: Vec::new(),
+        });
+        self.objects.len() - 1
+    }
+
+    fn edge(&mut self, from: usize, place: Place, strength: Strength, to: usize) {
+        self.objects[from].edges.push((place, strength, to));
+    }
+
+    fn root(&mut self, kind: RootKind, name: &str, object: usize) {
+        let root = Root {
+            kind,
+            name: name.into(),
+            scope: None,
+            index: 0,
+        };
+        self.roots.push((root, object));
+        self.roots.sort();
+    }
+
+    /// An entry that maps a key to a value.
+    fn entry(&mut self, key: usize, value: usize) -> usize {
+        let entry = self.object(ENTRY);
+        self.edge(entry, Place::Field(0), Strength::Weak, key);
+        self.edge(entry, Place::Field(1), Strength::Dependent, value);
+        entry
+    }
+}
+
+impl HeapView for Tiny {
+    type Object = usize;
+
+    fn classes(&self) -> &[ClassInfo] {
+        &self.classes
+    }
+
+    fn class_of(&self, object: usize) -> ClassId {
+        self.objects[object].class
+    }
+
+    fn bytes_of(&self, _: usize) -> usize {
+        24
+    }
+
+    fn for_each_root(&self, mut f: impl FnMut(&Root, usize)) {
+        self.roots
+            .iter()
+            .for_each(|(root, object)| f(root, *object));
+    }
+
+    fn for_each_edge(&self, object: usize, mut f: impl FnMut(Place, Strength, usize)) {
+        for &(place, strength, to) in &self.objects[object].edges {
+            f(place, strength, to);
+        }
+    }
+
+    fn plain_value(&self, object: usize, field: usize) -> Option<Value> {
+        let values = &self.objects[object].values;
+        values.iter().find(|it| it.0 == field).map(|it| it.1)
+    }
+}
+
+fn check(heap: &Tiny, expected: Expect) {
+    let mut out = String::new();
+    text::write_heap(heap, &mut out).unwrap();
+    let (_, live) = out.split_at(out.find("root").unwrap_or(out.len()));
+    expected.assert_eq(live);
+}
+
+#[test]
+fn classes_are_written_with_their_fields() {
+    let mut out = String::new();
+    text::write_heap(&Tiny::new(), &mut out).unwrap();
+    expect![[r#"
+        class List { head ->, cache -weak->, name: owned }
+        class Node : List { next ->, value: I32 }
+        class Entry { key -weak->, value -dependent-> }
+        class Node[] { [] -> }
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn objects_are_numbered_from_the_roots_in_breadth_first_order() {
+    let mut heap = Tiny::new();
+    let (last, first) = (heap.object(NODE), heap.object(NODE));
+    let list = heap.object(LIST);
+    let dead = heap.object(NODE);
+    heap.edge(list, Place::Field(0), Strength::Strong, first);
+    heap.edge(list, Place::Field(1), Strength::Weak, dead);
+    heap.edge(first, Place::Field(0), Strength::Strong, last);
+    heap.edge(last, Place::Field(0), Strength::Strong, first);
+    heap.objects[first].values.push((1, Value::Signed(-5)));
+    heap.root(RootKind::Handle, "src/main.rs:3:5", last);
+    heap.root(RootKind::Static, "orders", list);
+    check(
+        &heap,
+        expect![[r#"
+            root static:orders -> List#1
+            root handle:src/main.rs:3:5[0] -> Node#2
+            List#1.head -> Node#3
+            Node#2.next -> Node#3
+            Node#3.next -> Node#2
+            Node#3.value = -5
+        "#]],
+    );
+}
+
+#[test]
+fn a_weak_edge_is_shown_if_its_target_lives() {
+    let mut heap = Tiny::new();
+    let (list, node) = (heap.object(LIST), heap.object(NODE));
+    heap.edge(list, Place::Field(1), Strength::Weak, node);
+    heap.root(RootKind::ThreadStack, "main", list);
+    heap.root(RootKind::ThreadObject, "main", node);
+    check(
+        &heap,
+        expect![[r#"
+            root thread-object:main -> Node#1
+            root thread:main[0] -> List#2
+            List#2.cache -weak-> Node#1
+        "#]],
+    );
+}
+
+#[test]
+fn elements_are_written_with_their_index() {
+    let mut heap = Tiny::new();
+    let (array, node) = (heap.object(ARRAY), heap.object(NODE));
+    heap.edge(array, Place::Element(0), Strength::Strong, node);
+    heap.edge(array, Place::Element(7), Strength::Strong, array);
+    heap.root(RootKind::Finalizer, "pending", array);
+    check(
+        &heap,
+        expect![[r#"
+            root finalizer:pending[0] -> Node[]#1
+            Node[]#1[0] -> Node#2
+            Node[]#1[7] -> Node[]#1
+        "#]],
+    );
+}
+
+#[test]
+fn a_weak_edge_does_not_retain() {
+    let mut heap = Tiny::new();
+    let (list, node) = (heap.object(LIST), heap.object(NODE));
+    heap.edge(list, Place::Field(1), Strength::Weak, node);
+    heap.root(RootKind::Static, "list", list);
+    assert_eq!(live_objects(&heap), [list]);
+}
+
+#[test]
+fn a_dependent_edge_retains_while_the_key_lives() {
+    let mut heap = Tiny::new();
+    let (key, value) = (heap.object(NODE), heap.object(NODE));
+    let entry = heap.entry(key, value);
+    heap.root(RootKind::Static, "entry", entry);
+    assert_eq!(live_objects(&heap), [entry]);
+    heap.root(RootKind::Static, "key", key);
+    assert_eq!(live_objects(&heap), [entry, key, value]);
+}
+
+#[test]
+fn a_value_that_refers_to_its_own_key_does_not_keep_it() {
+    let mut heap = Tiny::new();
+    let (key, value) = (heap.object(NODE), heap.object(NODE));
+    heap.edge(value, Place::Field(0), Strength::Strong, key);
+    let entry = heap.entry(key, value);
+    heap.root(RootKind::Static, "entry", entry);
+    assert_eq!(live_objects(&heap), [entry]);
+}
+
+#[test]
+fn a_chain_of_entries_lives_by_its_first_key_in_any_order() {
+    let mut heap = Tiny::new();
+    let keys: Vec<_> = (0..5).map(|_| heap.object(NODE)).collect();
+    let mut all = keys.clone();
+    for i in (0..4).rev() {
+        let entry = heap.entry(keys[i], keys[i + 1]);
+        heap.root(RootKind::Static, &format!("entry {i}"), entry);
+        all.push(entry);
+    }
+    assert_eq!(live_objects(&heap).len(), 4);
+    heap.root(RootKind::Static, "first", keys[0]);
+    let mut live = live_objects(&heap);
+    live.sort();
+    assert_eq!(live, all);
+}

@@ -4,14 +4,14 @@
 //!    did, and goes on).
 //! 2. Where there is a nursery, its survivors are copied out and it is empty.
 //! 3. If a full collection is due:
-//!    a. blocks that the last one left unswept are swept, so that every object
-//!       carries the current epoch; then a new epoch begins;
+//!    a. blocks that the last one left unswept are swept, and with every object
+//!    now carrying the current epoch a new one begins;
 //!    b. mark from the roots, in parallel; ephemerons until nothing changes;
 //!    c. weak references to the unmarked are cleared;
 //!    d. objects with finalizers that died are marked after all, and queued;
 //!    e. dead objects that own Rust memory are moved out, to be dropped later;
-//!    f. blocks are listed for sweeping, which happens when their cells are
-//!       needed; unless they have too many holes: then objects move together.
+//!    f. blocks are listed, to be swept when their cells are needed; if they have
+//!    too many holes, objects move together.
 //! 4. The world runs. The mutator that stopped it runs drops and finalizers.
 //!
 //! The phases of 3 are [`Phase`]s of one plan: each is a start set handed to the same
@@ -368,6 +368,8 @@ impl HeapInner {
             self.space.retire(cursor, size_class);
         }
         self.finish_sweep();
+        // What the last collection freed and nobody has needed since.
+        self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
         let ground = self.ground(&collector.traces);
         let mut total = Marked::default();
@@ -482,27 +484,25 @@ impl HeapInner {
         }
     }
 
-    /// Frees what was not marked: later, bit by bit, for an automatic collection; now
-    /// and completely for one that was asked for, or when the heap is full of holes.
+    /// Frees what was not marked: bit by bit, as cells are needed, after an automatic
+    /// collection; at once and completely, moving objects together where there are
+    /// too many holes, if the program asked for it or memory is short.
     fn sweep(&self, collector: &CollectorState, cause: Cause, stats: &mut CollectionStats) {
         self.space.begin_sweep();
-        let (blocks, large) = self.space.extent_bytes();
-        let small = stats.marked_bytes.saturating_sub(large);
-        let mut compact = policy::should_compact(blocks, small);
-        if !compact && cause == Cause::Allocation {
+        if cause == Cause::Allocation && !self.space.is_nearly_full() {
             return;
         }
         self.finish_sweep();
-        // Blocks without any live object are gone now; holes are what counts.
-        compact &= policy::should_compact(self.space.extent_bytes().0, small);
-        if compact || cause == Cause::Zeal && stats.number.is_multiple_of(2) {
+        // Blocks without any live object are gone now; what is left is holes.
+        let (blocks, large) = self.space.extent_bytes();
+        let small = stats.marked_bytes.saturating_sub(large);
+        let zeal = cause == Cause::Zeal && stats.number.is_multiple_of(2);
+        if zeal || policy::should_compact(blocks, small) {
             stats.compacted_bytes = self.compact(collector);
         }
-        let keep = match cause {
-            Cause::Allocation => stats.marked_bytes / 2,
-            _ => 0,
-        };
-        self.space.pages.trim(keep);
+        if cause != Cause::Allocation {
+            self.space.pages.trim(0);
+        }
     }
 
     /// Moves objects together; answers the bytes of blocks that were emptied.

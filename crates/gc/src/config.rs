@@ -178,7 +178,8 @@ impl HeapBuilder {
         }
         if config.collector == Collector::Generational {
             let range = 64 << 10..=NURSERY_END - NURSERY_START;
-            if !range.contains(&config.nursery_bytes) || config.nursery_bytes % PAGE != 0 {
+            if !range.contains(&config.nursery_bytes) || !config.nursery_bytes.is_multiple_of(PAGE)
+            {
                 return fail(format!(
                     "nursery_bytes is {}, but must be a multiple of {PAGE} between {} and {}",
                     config.nursery_bytes,

@@ -122,6 +122,7 @@ impl MutatorShared {
             mutator: self.serial,
             place: top as u32,
             scope: PhantomData,
+            target: PhantomData,
         }
     }
 
@@ -173,7 +174,8 @@ pub struct Local<'s, T: ?Sized> {
     /// detaches and attaches anew is another mutator.
     mutator: NonZeroU64,
     place: u32,
-    scope: PhantomData<(&'s (), fn() -> *const T)>,
+    scope: PhantomData<&'s ()>,
+    target: PhantomData<fn() -> *const T>,
 }
 
 impl<T: ?Sized> Clone for Local<'_, T> {
@@ -192,6 +194,7 @@ impl<'s, T: Managed + ?Sized> Local<'s, T> {
             mutator: self.mutator,
             place: self.place,
             scope: PhantomData,
+            target: PhantomData,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct DependentSlot<T: ?Sized> {
 
 /// Reads a slot that lies in a heap.
 #[inline]
-fn load<'m, T: Managed + ?Sized>(slot: &'m AtomicU32) -> Option<&'m T> {
+fn load<T: Managed + ?Sized>(slot: &AtomicU32) -> Option<&T> {
     // Acquire pairs with the release in `store`: whoever finds an object
     // through a slot sees the fields it was made with.
     let raw = Raw(slot.load(Acquire));
@@ -56,8 +56,8 @@ fn load<'m, T: Managed + ?Sized>(slot: &'m AtomicU32) -> Option<&'m T> {
     }
     let object = Base::of(slot).object(raw);
     // SAFETY: a slot of a live object holds null or a live object of its type
-    // (H3). `slot` is borrowed for 'm, hence from a mutator that cannot pass a
-    // safepoint during 'm, so nothing moves or frees the target (H2).
+    // (H3). The slot is borrowed from a mutator that cannot pass a safepoint
+    // meanwhile, so nothing moves or frees the target (H2).
     Some(unsafe { T::from_object(object) })
 }
 

@@ -125,6 +125,15 @@ impl Space {
             .fetch_add(after.saturating_sub(before), Relaxed);
     }
 
+    pub(crate) fn budget(&self) -> usize {
+        self.budget.load(Relaxed)
+    }
+
+    /// Whether little is left below the limit.
+    pub(crate) fn is_nearly_full(&self) -> bool {
+        self.pages.used_bytes() + self.external() > self.limit() / 8 * 7
+    }
+
     pub(crate) fn set_budget(&self, bytes: usize) {
         self.budget.store(bytes, Relaxed);
     }

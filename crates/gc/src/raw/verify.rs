@@ -106,7 +106,7 @@ impl HeapInner {
             match record.usage() {
                 Use::Block => {
                     let cell = SizeClass(record.size_class.load(Relaxed)).cell_bytes();
-                    assert!(within % cell == 0, "zeal: a reference into a cell");
+                    assert!(within.is_multiple_of(cell), "zeal: a reference into a cell");
                 }
                 Use::Large => assert!(within < GRANULE, "zeal: a reference into a large object"),
                 other => panic!("zeal: a reference into a page that is {other:?}"),

@@ -145,19 +145,6 @@ impl<'a> Class<'a> {
                 }
             }
         });
-        let member_types: Vec<_> = self.members.iter().map(|member| &member.field.ty).collect();
-        let member_names: Vec<_> = self.members.iter().map(|member| member.name).collect();
-        let super_needs_drop = self
-            .superclass
-            .map(|ty| quote!(|| <#ty as h::Managed>::DESCRIPTOR.drop.is_some()));
-        let drop_super = self.superclass.map(|ty| {
-            quote! {
-                if let ::core::option::Option::Some(drop) = <#ty as h::Managed>::DESCRIPTOR.drop {
-                    // SAFETY: the superclass lies at the start of the object.
-                    unsafe { drop(object) };
-                }
-            }
-        });
         quote! {
             const _: () = {
                 use ::heaphound::support as h;
@@ -181,17 +168,13 @@ impl<'a> Class<'a> {
                             shape: h::Shape::Fixed(::core::mem::size_of::<Self>()),
                             superclass: #superclass,
                             fields: &[#(#fields),*],
-                            drop: if false #(|| ::core::mem::needs_drop::<#member_types>())* #super_needs_drop {
+                            drop: if ::core::mem::needs_drop::<Self>() {
                                 ::core::option::Option::Some({
                                     unsafe fn drop_owned #impls (object: *mut u8) #bounds {
-                                        #drop_super
-                                        let this = object.cast::<#name #types>();
-                                        #(
-                                            // SAFETY: the heap gives an object that nobody else sees
-                                            // and whose owned fields are dropped only here.
-                                            unsafe { ::core::ptr::drop_in_place(&raw mut (*this).#member_names) };
-                                        )*
-                                        let _ = this;
+                                        // SAFETY: the heap gives an object that nobody else sees. It has
+                                        // no `Drop` of its own, nor have its header and its slots, so
+                                        // that only what it owns is dropped.
+                                        unsafe { ::core::ptr::drop_in_place(object.cast::<#name #types>()) };
                                     }
                                     drop_owned #turbofish
                                 })

@@ -18,8 +18,7 @@
 //! drain loop ([`crate::raw::mark`]).
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
 use heaphound_heap::ClassId;
@@ -116,7 +115,8 @@ impl Default for CollectorState {
 enum Phase {
     /// All roots. Visitors watch this one.
     Roots,
-    /// Dead objects that get another life for their finalizers. Nobody watches.
+    /// Dead objects that have another life until their finalizers have run.
+    /// Nobody watches.
     Finalizable(Vec<Raw>),
 }
 
@@ -264,9 +264,7 @@ impl HeapInner {
                 .traces
                 .push(self.classes.get(ClassId(id as u32)).trace);
         }
-        self.handles.strong.lock().unwrap().prune();
-        self.handles.weak.lock().unwrap().prune();
-        self.unpin();
+        self.prune_handles();
     }
 
     /// Bytes allocated since the heap was built.
@@ -287,20 +285,6 @@ impl HeapInner {
         }
     }
 
-    /// Objects whose last pin is gone may move again.
-    fn unpin(&self) {
-        let mut pinned = self.handles.pinned.lock().unwrap();
-        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut pinned.all)
-            .into_iter()
-            .partition(|cell| Arc::strong_count(cell) > 1);
-        for (cells, on) in [(&gone, false), (&kept, true)] {
-            for cell in cells {
-                self.set_pinned(Raw(cell.raw.load(Relaxed)), on);
-            }
-        }
-        pinned.all = kept;
-    }
-
     /// Copies the nursery's survivors out; answers how many and how much.
     fn evacuate_nursery(&self, collector: &mut CollectorState) -> (usize, usize) {
         let nursery = self.nursery.as_ref().expect("called where there is one");
@@ -310,46 +294,46 @@ impl HeapInner {
         let ground = self.ground(&collector.traces);
         let hash = |raw| self.address_hash(raw);
         let mut young = Evacuation::new(ground, &self.space, nursery, &collector.promotion, &hash);
-        self.for_each_root(|_, cell| young.strong(cell));
+        self.for_each_young_root(|cell| young.strong(cell));
         young.read_cards();
         young.drain();
         young.settle_weak();
-        for cell in &self.handles.weak.lock().unwrap().all {
+        for cell in self.handles.weak.lock().unwrap().recent() {
             let raw = Raw(cell.raw.load(Relaxed));
             if !raw.is_null() {
                 let to = young.survivor(raw).unwrap_or(Raw::NULL);
                 cell.raw.store(to.0, Relaxed);
             }
         }
-        let mut watched = self.watched.lock().unwrap();
+        self.handles.strong.lock().unwrap().settle();
+        self.handles.weak.lock().unwrap().settle();
+        let watched = &mut *self.watched.lock().unwrap();
         let mut pending = self.pending.lock().unwrap();
-        for (raw, finalizer) in std::mem::take(&mut watched.finalizers) {
+        let mut dead = Vec::new();
+        for (raw, finalizer) in watched.young.finalizers.drain(..) {
             match young.survivor(raw) {
-                Some(to) => watched.finalizers.push((to, finalizer)),
-                None => pending
-                    .finalizers
-                    .push((young.copy(raw).0.into(), finalizer)),
+                Some(to) => watched.old.finalizers.push((to, finalizer)),
+                None => dead.push((raw, finalizer)),
             }
+        }
+        // Only now that all are known: one object may have several.
+        for (raw, finalizer) in dead {
+            let to = young.copy(raw);
+            pending.finalizers.push((to.0.into(), finalizer));
         }
         young.drain();
         young.settle_weak();
-        watched
-            .droppables
-            .retain_mut(|raw| match young.survivor(*raw) {
-                Some(to) => {
-                    *raw = to;
-                    true
-                }
-                None => {
-                    pending.remains.extend(Remains::take(ground, *raw));
-                    false
-                }
-            });
+        for raw in watched.young.droppables.drain(..) {
+            match young.survivor(raw) {
+                Some(to) => watched.old.droppables.push(to),
+                None => pending.remains.extend(Remains::take(ground, raw)),
+            }
+        }
         let mut gone = 0;
-        for (raw, bytes) in std::mem::take(&mut watched.externals) {
+        for (raw, bytes) in watched.young.externals.drain() {
             match young.survivor(raw) {
                 Some(to) => {
-                    watched.externals.insert(to, bytes);
+                    watched.old.externals.insert(to, bytes);
                 }
                 None => gone += bytes,
             }
@@ -387,19 +371,20 @@ impl HeapInner {
             }
         }
         self.settle_weak(ground, &mut total);
-        let mut watched = self.watched.lock().unwrap();
+        let watched = &mut self.watched.lock().unwrap().old;
         let mut pending = self.pending.lock().unwrap();
-        let mut risen = Vec::new();
         for (raw, finalizer) in std::mem::take(&mut watched.finalizers) {
             if is_marked(ground, raw) {
                 watched.finalizers.push((raw, finalizer));
             } else {
-                risen.push(raw);
                 pending.finalizers.push((raw.0.into(), finalizer));
             }
         }
-        if !risen.is_empty() {
-            let phase = Phase::Finalizable(risen);
+        if !pending.finalizers.is_empty() {
+            // Those that died earlier and still wait are no more alive than these.
+            let waiting_too = pending.finalizers.iter();
+            let objects = waiting_too.map(|(cell, _)| Raw(cell.load(Relaxed)));
+            let phase = Phase::Finalizable(objects.collect());
             self.close(ground, phase, &mut total, &mut waiting, || ());
             self.settle_weak(ground, &mut total);
         }
@@ -513,11 +498,13 @@ impl HeapInner {
             return 0;
         }
         let moved = |raw: &mut Raw| *raw = compact::moved(ground, &self.space, *raw);
-        self.for_each_root(|_, cell| compact::update(ground, &self.space, cell));
+        let update = |cell: &AtomicU32| compact::update(ground, &self.space, cell);
+        self.for_each_root(|_, cell| update(cell));
+        self.for_each_pending(|_, cell| update(cell));
         for cell in &self.handles.weak.lock().unwrap().all {
-            compact::update(ground, &self.space, &cell.raw);
+            update(&cell.raw);
         }
-        let mut watched = self.watched.lock().unwrap();
+        let watched = &mut self.watched.lock().unwrap().old;
         watched.droppables.iter_mut().for_each(moved);
         watched
             .finalizers

@@ -178,6 +178,21 @@ impl HeapInner {
         hash ^ hash >> 16
     }
 
+    /// Calls `f` with every root that may refer to a young object. Only while the
+    /// world is stopped.
+    pub(crate) fn for_each_young_root(&self, mut f: impl FnMut(&AtomicU32)) {
+        for (_, cell) in self.handles.statics.lock().unwrap().values() {
+            f(&cell.raw);
+        }
+        for shared in self.mutators.lock().unwrap().iter() {
+            f(&shared.thread_object);
+            shared.for_each_local(|_, _, cell| f(cell));
+        }
+        for cell in self.handles.strong.lock().unwrap().recent() {
+            f(&cell.raw);
+        }
+    }
+
     /// Calls `f` with every root: how to name it, and its cell. Only while the
     /// world is stopped.
     pub(crate) fn for_each_root(&self, mut f: impl FnMut(&dyn Fn() -> Root, &AtomicU32)) {
@@ -203,14 +218,23 @@ impl HeapInner {
         }
         for (table, lead) in [(&self.handles.strong, ""), (&self.handles.pinned, "pin ")] {
             for (index, cell) in table.lock().unwrap().all.iter().enumerate() {
-                if Arc::strong_count(cell) > 1 {
-                    let name = || format!("{lead}{}", cell.place);
-                    f(&|| root(RootKind::Handle, &name(), None, index), &cell.raw);
-                }
+                let name = || format!("{lead}{}", cell.place);
+                f(&|| root(RootKind::Handle, &name(), None, index), &cell.raw);
             }
         }
+    }
+
+    /// Calls `f` with every object that waits for its finalizer: kept like a root, but
+    /// not alive. Only while the world is stopped.
+    pub(crate) fn for_each_pending(&self, mut f: impl FnMut(&dyn Fn() -> Root, &AtomicU32)) {
         for (index, (cell, _)) in self.pending.lock().unwrap().finalizers.iter().enumerate() {
-            f(&|| root(RootKind::Finalizer, "pending", None, index), cell);
+            let root = || Root {
+                kind: RootKind::Finalizer,
+                name: "pending".into(),
+                scope: None,
+                index: index as u32,
+            };
+            f(&root, cell);
         }
     }
 }

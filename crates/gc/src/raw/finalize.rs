@@ -6,6 +6,7 @@
 //! managed memory. An object with a finalizer lives on as a root until the
 //! finalizer has run.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -64,9 +65,27 @@ pub(crate) struct Pending {
     pub(crate) finalizers: Vec<(AtomicU32, Finalizer)>,
 }
 
-/// Objects that the heap must look after when they die.
+/// Objects that the heap must look after when they die; the young ones apart, so
+/// that a nursery collection need not look at all of them.
 #[derive(Default)]
 pub(crate) struct Watched {
+    pub(crate) young: WatchList,
+    pub(crate) old: WatchList,
+}
+
+impl Watched {
+    fn list(&mut self, raw: Raw) -> &mut WatchList {
+        if raw.is_young() {
+            &mut self.young
+        } else {
+            &mut self.old
+        }
+    }
+}
+
+/// Objects to look after, by what is to be done.
+#[derive(Default)]
+pub(crate) struct WatchList {
     /// Objects with owned fields.
     pub(crate) droppables: Vec<Raw>,
     pub(crate) finalizers: Vec<(Raw, Finalizer)>,
@@ -80,7 +99,12 @@ impl HeapInner {
         let mut own = shared.droppables.borrow_mut();
         if !own.is_empty() {
             let mut watched = self.watched.lock().unwrap();
-            watched.droppables.append(&mut own);
+            match &self.nursery {
+                None => watched.old.droppables.append(&mut own),
+                Some(_) => own
+                    .drain(..)
+                    .for_each(|raw| watched.list(raw).droppables.push(raw)),
+            }
         }
     }
 
@@ -97,7 +121,7 @@ impl HeapInner {
         self.pending.get_mut().unwrap().finalizers.clear();
         let remains = std::mem::take(&mut self.pending.get_mut().unwrap().remains);
         drop_each(remains);
-        for raw in watched.droppables {
+        for raw in [watched.young.droppables, watched.old.droppables].concat() {
             // SAFETY: the object has not been found dead, so its owned fields are
             // whole; no mutator is left to see them.
             let header = unsafe { self.base.header(raw) }.load();
@@ -152,15 +176,22 @@ impl Mutator<'_> {
             f(mutator, local);
         });
         let mut watched = self.heap.watched.lock().unwrap();
-        watched.finalizers.push((raw, finalizer));
+        watched.list(raw).finalizers.push((raw, finalizer));
     }
 
     /// Runs the drops and finalizers that are pending. One that panics is logged and
     /// counted; the others still run.
     pub fn run_finalizers(&mut self) {
+        struct Done<'m>(&'m Cell<bool>);
+        impl Drop for Done<'_> {
+            fn drop(&mut self) {
+                self.0.set(false);
+            }
+        }
         if self.shared.runs_finalizers.replace(true) {
             return;
         }
+        let _done = Done(&self.shared.runs_finalizers);
         let heap = self.heap;
         let mut panicked = 0;
         loop {
@@ -178,7 +209,6 @@ impl Mutator<'_> {
             let local = unsafe { scope.local_at(Raw(cell.load(Relaxed))) };
             panicked += panics(|| finalizer(&mut scope, local)) as u64;
         }
-        self.shared.runs_finalizers.set(false);
         if panicked > 0 {
             heap.stats.lock().unwrap().panicked_finalizers += panicked;
             tracing::error!(heap = heap.id, panicked, "finalizers or drops panicked");
@@ -196,8 +226,8 @@ impl Mutator<'_> {
         let raw = self.own(object);
         let mut watched = self.heap.watched.lock().unwrap();
         let before = match bytes {
-            0 => watched.externals.remove(&raw),
-            _ => watched.externals.insert(raw, bytes),
+            0 => watched.list(raw).externals.remove(&raw),
+            _ => watched.list(raw).externals.insert(raw, bytes),
         };
         drop(watched);
         object

@@ -37,6 +37,9 @@ pub(crate) struct Handles {
 #[derive(Default)]
 pub(crate) struct Cells {
     pub(crate) all: Vec<Arc<RootCell>>,
+    /// That many at the front were there at the last collection. A cell is set once,
+    /// so that only those behind can refer to young objects.
+    settled: usize,
     prune_at: usize,
 }
 
@@ -50,8 +53,22 @@ impl Cells {
 
     /// Forgets the cells whose handles are gone.
     pub(crate) fn prune(&mut self) {
-        self.all.retain(|cell| Arc::strong_count(cell) > 1);
+        let held = |cell: &Arc<RootCell>| Arc::strong_count(cell) > 1;
+        let recent = self.all.split_off(self.settled);
+        self.all.retain(held);
+        self.settled = self.all.len();
+        self.all.extend(recent.into_iter().filter(held));
         self.prune_at = self.all.len() * 2;
+    }
+
+    /// The cells made since the last collection.
+    pub(crate) fn recent(&self) -> &[Arc<RootCell>] {
+        &self.all[self.settled..]
+    }
+
+    /// A collection has taken place: nothing refers to young objects.
+    pub(crate) fn settle(&mut self) {
+        self.settled = self.all.len();
     }
 }
 
@@ -267,8 +284,25 @@ impl<'a> Mutator<'a> {
 }
 
 impl HeapInner {
+    /// Forgets handles that are gone, and lets the objects move again whose last
+    /// pin is.
+    pub(crate) fn prune_handles(&self) {
+        self.handles.strong.lock().unwrap().prune();
+        self.handles.weak.lock().unwrap().prune();
+        let mut pinned = self.handles.pinned.lock().unwrap();
+        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut pinned.all)
+            .into_iter()
+            .partition(|cell| Arc::strong_count(cell) > 1);
+        for (cells, on) in [(&gone, false), (&kept, true)] {
+            for cell in cells {
+                self.set_pinned(Raw(cell.raw.load(Relaxed)), on);
+            }
+        }
+        pinned.all = kept;
+    }
+
     /// Lets an object move again, or not.
-    pub(crate) fn set_pinned(&self, raw: Raw, on: bool) {
+    fn set_pinned(&self, raw: Raw, on: bool) {
         // SAFETY: the object was a root until now, so that it has not been freed.
         let header = unsafe { self.base.header(raw) };
         header.update(|word| word.with_pinned(on));

@@ -21,6 +21,7 @@ use super::region::{Base, REGION, Raw};
 use super::sizes::{MAX_SMALL, SizeClass};
 use super::slot::{foreign_reference, mark_card};
 use super::space::{Cursor, Demand, Refusal};
+use super::trace::MAX_FIXED_BYTES;
 use crate::collect::{Cause, Kind};
 use crate::error::OutOfMemory;
 use crate::heap::HeapInner;
@@ -421,6 +422,10 @@ impl<'a> Mutator<'a> {
             assert!(
                 align_of::<I::Class>() <= 8,
                 "a managed struct's alignment is at most 8"
+            );
+            assert!(
+                size_of::<I::Class>() <= MAX_FIXED_BYTES,
+                "a managed struct has at most 131,064 bytes"
             )
         };
         let descriptor = I::Class::DESCRIPTOR;

@@ -1,7 +1,7 @@
 //! The stopped heap as a view.
 
 use std::marker::PhantomData;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use heaphound_heap::view::{HeapView, Place, Strength};
 use heaphound_heap::{ClassId, ClassInfo, FieldKind, Root, Value};
@@ -63,12 +63,14 @@ impl<'v> HeapView for StoppedHeap<'v> {
 
     fn for_each_root(&self, mut f: impl FnMut(&Root, ObjectId<'v>)) {
         let mut roots = Vec::new();
-        self.heap.for_each_root(|root, cell| {
+        let mut add = |root: &dyn Fn() -> Root, cell: &AtomicU32| {
             let raw = Raw(cell.load(Relaxed));
             if !raw.is_null() {
                 roots.push((root(), ObjectId(raw, self.brand)));
             }
-        });
+        };
+        self.heap.for_each_root(&mut add);
+        self.heap.for_each_pending(&mut add);
         // Two threads may have one name: then it is the order of attaching that counts.
         roots.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (root, object) in &roots {
@@ -139,6 +141,7 @@ impl Mutator<'_> {
     /// collection are not shown, for nothing reaches them.
     pub fn inspect<R>(&mut self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
         self.heap.with_stopped_world(self.shared, || {
+            self.heap.prune_handles();
             // SAFETY: `with_stopped_world` keeps the world stopped meanwhile.
             f(&unsafe { StoppedHeap::new(self.heap) })
         })

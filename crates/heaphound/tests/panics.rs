@@ -211,7 +211,6 @@ fn a_panic_in_a_drop_does_not_keep_a_heap_from_being_dropped() {
 }
 
 #[test]
-#[ignore = "a panic in one field's drop still leaks the fields behind it"]
 fn fields_behind_one_whose_drop_panics_are_dropped() {
     let drops = Arc::new(AtomicUsize::new(0));
     let heap = Heap::builder().max_bytes(16 << 20).build().unwrap();
@@ -466,7 +465,6 @@ fn mutators_of_the_same_name_are_told_apart() {
 }
 
 #[test]
-#[ignore = "a nursery collection still puts off the second finalizer"]
 fn both_finalizers_of_an_object_run_after_the_collection_that_finds_it_dead() {
     for_each_heap(|builder| {
         let heap = builder.build().unwrap();

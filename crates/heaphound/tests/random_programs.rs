@@ -48,7 +48,7 @@ fn check_each(collector: Collector, zeal: u32, usual: u32, longest: usize) {
     for threads in [1, 2] {
         let setting = Setting {
             collects_by_itself: zeal > 0,
-            exact_finalization: collector == Collector::MarkSweep,
+            exact_finalization: true,
             shared: None,
         };
         let builder = heap(collector, threads).zeal(zeal);

@@ -299,15 +299,7 @@ impl Model {
                 let others = &mut finalizable.iter().copied().filter(|&other| other != id);
                 self.exact_finalization || !retained_by(others).has(id)
             })
-            .flat_map(|&id| {
-                let all = &self.objects[id].finalizers;
-                // Not exact either: of several for one object, the first.
-                &all[..if self.exact_finalization {
-                    all.len()
-                } else {
-                    1
-                }]
-            })
+            .flat_map(|&id| &self.objects[id].finalizers)
             .map(|finalizer| finalizer.number)
             .collect();
         let retained = retained_by(&mut finalizable.iter().copied());

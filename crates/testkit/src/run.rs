@@ -210,7 +210,7 @@ impl Run<'_> {
             Op::Alloc(new, a, b, keep) => {
                 let (a, b) = (a.and_then(any), b.and_then(any));
                 self.may_collect(|run| run.alloc(m, locals, &reach, (new, a, b), keep));
-                self.write_shared(m);
+                self.may_collect(|run| run.write_shared(m));
                 self.absorb(&reach);
                 self.resolve(m, locals);
             }
@@ -752,6 +752,10 @@ impl Run<'_> {
             statics: &self.static_names,
             alone: self.setting.shared.is_none(),
         };
+        // To look at the heap is to stop, and somebody else may collect first.
+        if self.setting.shared.is_some() {
+            self.model.cast_doubt();
+        }
         m.inspect(|view| check_view(&self.model, view, &names));
     }
 

@@ -211,8 +211,8 @@ impl HeapInner {
                 &|| root(RootKind::ThreadObject, name, None, 0),
                 &shared.thread_object,
             );
-            shared.for_each_local(|index, frame, cell| {
-                let scope = || Some(frame.place.to_string());
+            shared.for_each_local(|index, place, cell| {
+                let scope = || Some(place.to_string());
                 f(&|| root(RootKind::ThreadStack, name, scope(), index), cell);
             });
         }

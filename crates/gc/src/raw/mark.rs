@@ -399,7 +399,7 @@ fn grown<T>(mut stack: Stack<T>, room: usize) -> Stack<T> {
 /// Asks the cache for an object's header, and for the line that most objects end on:
 /// to find out whether an object crosses a line costs more than asking.
 #[inline(always)]
-fn prefetch(object: *const u8) {
+pub(crate) fn prefetch(object: *const u8) {
     prefetch_line(object);
     prefetch_line(object.wrapping_add(32));
 }

@@ -28,6 +28,7 @@
 //! - **H9** A value of a managed type exists only in a heap: its header and its slots
 //!   can be made by nobody but the allocator.
 
+mod alloc;
 mod array;
 mod attach;
 pub(crate) mod compact;

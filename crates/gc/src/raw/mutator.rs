@@ -1,10 +1,12 @@
-//! Mutators: threads that use a heap, their scopes and locals, and allocation.
+//! Mutators: threads that use a heap, their scopes and locals.
 //!
 //! A [`Mutator`] is borrowed to read (`&m`) and borrowed mutably to do anything
 //! after which objects may have moved or died: allocate, collect, pass a
 //! safepoint, block. So the borrow checker rules out a reference that is held too
 //! long. What must survive is a [`Local`], a cell on the mutator's own stack that the
 //! collector knows and keeps up to date; `m[local]` is the object.
+//!
+//! Elsewhere: allocation (`alloc.rs`), attaching and detaching (`attach.rs`).
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -14,16 +16,14 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
 
+use super::alloc::CLASS_CACHE;
 use super::handle::Root;
-use super::header::{Header, Word};
-use super::object::{Descriptor, Filler, Init, Managed, Object};
-use super::region::{Base, REGION, Raw};
-use super::sizes::{MAX_SMALL, SizeClass};
-use super::slot::{foreign_reference, mark_card};
-use super::space::{Cursor, Demand, Refusal};
-use super::trace::MAX_FIXED_BYTES;
+use super::object::{Managed, Object};
+use super::region::{Base, Raw};
+use super::sizes::SizeClass;
+use super::slot::foreign_reference;
+use super::space::Cursor;
 use crate::collect::{Cause, Kind};
-use crate::error::OutOfMemory;
 use crate::heap::HeapInner;
 
 /// What a heap knows of one of its mutators.
@@ -37,22 +37,24 @@ pub(crate) struct MutatorShared {
     /// Whether it runs, as opposed to waiting at a safepoint or being blocked.
     pub(crate) runs: AtomicBool,
     serial: NonZeroU64,
-    base: Base,
+    pub(super) base: Base,
     stack: Box<[AtomicU32]>,
     top: Cell<usize>,
-    frames: RefCell<Vec<Frame>>,
+    /// The open scopes, outermost first.
+    frames: Box<[Cell<Frame>]>,
+    depth: Cell<usize>,
     pub(crate) thread_object: AtomicU32,
     /// Place 0 is the nursery's; the others are the size classes'.
     pub(crate) cursors: [Cursor; SizeClass::COUNT + 1],
     /// 0 where all small objects go to the nursery, else all ones.
-    cursor_mask: usize,
+    pub(super) cursor_mask: usize,
     /// The epoch bits of a new object's header.
     pub(crate) epoch: Cell<super::header::Epoch>,
-    class_cache: [Cell<(usize, u32)>; 64],
+    pub(super) class_cache: [Cell<(usize, u32)>; CLASS_CACHE],
     /// Objects allocated since the last collection whose class has owned fields.
     pub(crate) droppables: RefCell<Vec<Raw>>,
     /// Allocations until zeal collects.
-    zeal_countdown: Cell<u32>,
+    pub(super) zeal_countdown: Cell<u32>,
     pub(crate) runs_finalizers: Cell<bool>,
 }
 
@@ -64,9 +66,12 @@ unsafe impl Send for MutatorShared {}
 /// A scope: where in the program it was opened and where on the stack it begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
-    pub(crate) start: usize,
-    pub(crate) place: &'static Location<'static>,
+    start: usize,
+    place: Option<&'static Location<'static>>,
 }
+
+/// Scopes that can be open in one another.
+const MAX_SCOPES: usize = 1 << 16;
 
 impl MutatorShared {
     pub(crate) fn new(heap: &HeapInner, name: String, locals: usize) -> Self {
@@ -78,7 +83,8 @@ impl MutatorShared {
             base: heap.base,
             stack: zeroed_cells(locals),
             top: Cell::new(0),
-            frames: RefCell::default(),
+            frames: zeroed_frames(),
+            depth: Cell::new(0),
             thread_object: AtomicU32::new(0),
             cursors: std::array::from_fn(|_| Cursor::default()),
             cursor_mask: if heap.nursery.is_some() { 0 } else { !0 },
@@ -108,11 +114,20 @@ impl MutatorShared {
         if local.mutator != self.serial {
             foreign_local();
         }
-        &self.stack[local.place as usize]
+        // SAFETY: this mutator made the local, with a place on its stack, whose
+        // length never changes.
+        unsafe { self.stack.get_unchecked(local.place as usize) }
     }
 
+    /// Whether there is room for another local.
     #[inline]
-    fn push<'a, T: ?Sized>(&self, raw: Raw) -> Local<'a, T> {
+    pub(super) fn has_room(&self) -> bool {
+        self.top.get() < self.stack.len()
+    }
+
+    /// A new local of the innermost scope.
+    #[inline]
+    pub(super) fn push<'a, T: ?Sized>(&self, raw: Raw) -> Local<'a, T> {
         let top = self.top.get();
         let Some(cell) = self.stack.get(top) else {
             stack_overflow(self.stack.len());
@@ -127,18 +142,37 @@ impl MutatorShared {
         }
     }
 
-    /// Calls `f` with each local: its place, its scope, its cell.
-    pub(crate) fn for_each_local(&self, mut f: impl FnMut(usize, &Frame, &AtomicU32)) {
-        let frames = self.frames.borrow();
+    /// Opens a scope; answers the stack's height and the number of scopes below it.
+    #[inline]
+    fn open_scope(&self, place: &'static Location<'static>) -> (usize, usize) {
+        let (start, depth) = (self.top.get(), self.depth.get());
+        let Some(frame) = self.frames.get(depth) else {
+            scope_overflow();
+        };
+        frame.set(Frame {
+            start,
+            place: Some(place),
+        });
+        self.depth.set(depth + 1);
+        (start, depth)
+    }
+
+    /// Calls `f` with each local: its place, where its scope was opened, its cell.
+    pub(crate) fn for_each_local(
+        &self,
+        mut f: impl FnMut(usize, &'static Location<'static>, &AtomicU32),
+    ) {
+        let frames = &self.frames[..self.depth.get()];
         let mut frame = 0;
         for (place, cell) in self.stack[..self.top.get()].iter().enumerate() {
             while frames
                 .get(frame + 1)
-                .is_some_and(|next| next.start <= place)
+                .is_some_and(|next| next.get().start <= place)
             {
                 frame += 1;
             }
-            f(place, &frames[frame], cell);
+            let scope = frames[frame].get().place;
+            f(place, scope.expect("an open scope has a place"), cell);
         }
     }
 }
@@ -152,6 +186,18 @@ fn next_serial() -> NonZeroU64 {
 fn zeroed_cells(count: usize) -> Box<[AtomicU32]> {
     // SAFETY: zero is a valid atomic.
     unsafe { Box::new_zeroed_slice(count).assume_init() }
+}
+
+/// Frames that take no memory before they are used.
+fn zeroed_frames() -> Box<[Cell<Frame>]> {
+    // SAFETY: zero is a valid frame: at the bottom of the stack, without a place.
+    unsafe { Box::new_zeroed_slice(MAX_SCOPES).assume_init() }
+}
+
+#[cold]
+#[track_caller]
+fn scope_overflow() -> ! {
+    panic!("more than {MAX_SCOPES} scopes are open in one another")
 }
 
 #[cold]
@@ -223,11 +269,10 @@ impl<'a> Mutator<'a> {
         shared: &'a MutatorShared,
         place: &'static Location<'static>,
     ) -> Self {
-        shared.frames.borrow_mut().push(Frame { start: 0, place });
         Self {
             shared,
             heap,
-            below: (0, 0),
+            below: shared.open_scope(place),
             attached: true,
             not_send: PhantomData,
         }
@@ -243,18 +288,10 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     #[inline]
     pub fn scope(&mut self) -> Mutator<'_> {
-        let start = self.shared.top.get();
-        let mut frames = self.shared.frames.borrow_mut();
-        let below = (start, frames.len());
-        frames.push(Frame {
-            start,
-            place: Location::caller(),
-        });
-        drop(frames);
         Mutator {
             shared: self.shared,
             heap: self.heap,
-            below,
+            below: self.shared.open_scope(Location::caller()),
             attached: false,
             not_send: PhantomData,
         }
@@ -387,249 +424,14 @@ impl<'a> Mutator<'a> {
             .collect(self.shared, Kind::Nursery, Cause::Request, 0);
         self.heap.finish(self);
     }
-
-    /// The number of `T`'s class, from a small cache.
-    #[inline]
-    pub(crate) fn class_of(&self, descriptor: &'static Descriptor) -> u32 {
-        let key = (&raw const *descriptor).addr();
-        let entry = &self.shared.class_cache[(key >> 4) % 64];
-        let (cached, class) = entry.get();
-        if cached == key {
-            return class;
-        }
-        self.class_of_slow(descriptor, key)
-    }
-
-    #[cold]
-    fn class_of_slow(&self, descriptor: &'static Descriptor, key: usize) -> u32 {
-        let class = self
-            .heap
-            .classes
-            .of(descriptor)
-            .unwrap_or_else(|error| panic!("{error}"))
-            .0;
-        self.shared.class_cache[(key >> 4) % 64].set((key, class));
-        class
-    }
-
-    /// Allocates an instance of a class.
-    ///
-    /// # Panics
-    /// If a local in `init` belongs to another mutator.
-    #[inline]
-    pub fn alloc<I: Init>(&mut self, init: I) -> Result<Local<'a, I::Class>, OutOfMemory> {
-        const {
-            assert!(
-                align_of::<I::Class>() <= 8,
-                "a managed struct's alignment is at most 8"
-            );
-            assert!(
-                size_of::<I::Class>() <= MAX_FIXED_BYTES,
-                "a managed struct has at most 131,064 bytes"
-            )
-        };
-        let descriptor = I::Class::DESCRIPTOR;
-        let class = self.class_of(descriptor);
-        let bytes = size_of::<I::Class>();
-        let place = self.reserve(bytes)?;
-        let header = Header::new(Word::object(class, self.shared.epoch.get()));
-        let filler = Filler {
-            mutator: self.shared,
-        };
-        // Still unclaimed here: if `build` panics, nothing has happened.
-        let object = init.build(header, &filler);
-        // SAFETY: `place` is free memory for this many bytes, and the claim below
-        // makes it an object before anybody looks.
-        unsafe { place.at.cast::<I::Class>().write(object) };
-        let raw = self.claim(place);
-        if const { I::Class::DESCRIPTOR.drop.is_some() } {
-            self.shared.droppables.borrow_mut().push(raw);
-        }
-        Ok(self.shared.push(raw))
-    }
-
-    /// Allocates an object that `write` then completes. `write` must initialise
-    /// all of it but the header.
-    #[inline]
-    pub(crate) fn alloc_with<T: ?Sized>(
-        &mut self,
-        class: u32,
-        bytes: usize,
-        write: impl FnOnce(*mut u8, &MutatorShared),
-    ) -> Result<Local<'a, T>, OutOfMemory> {
-        let place = self.reserve(bytes)?;
-        write(place.at, self.shared);
-        let header = Header::new(Word::object(class, self.shared.epoch.get()));
-        // SAFETY: `place` is free memory, as in `alloc`.
-        unsafe { place.at.cast::<Header>().write(header) };
-        let raw = self.claim(place);
-        Ok(self.shared.push(raw))
-    }
-
-    /// Finds room for an object; may collect. The room is not taken until `claim`.
-    #[inline]
-    fn reserve(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
-        if bytes > MAX_SMALL {
-            return self.reserve_large(bytes);
-        }
-        let size_class = SizeClass::of(bytes);
-        let cell = size_class.cell_bytes();
-        let index = (size_class.0 as usize + 1) & self.shared.cursor_mask;
-        let cursor = &self.shared.cursors[index];
-        if cursor.next.get() + cell > cursor.limit.get() {
-            self.refill(size_class)?;
-        }
-        Ok(Place {
-            at: self.shared.base.at(cursor.next.get() & (REGION - 1)),
-            cell,
-            index,
-        })
-    }
-
-    #[inline]
-    fn claim(&mut self, place: Place) -> Raw {
-        let raw = Raw::of(place.at);
-        if place.cell == 0 {
-            self.claim_large(raw);
-        } else {
-            let cursor = &self.shared.cursors[place.index];
-            cursor.next.set(cursor.next.get() + place.cell);
-        }
-        raw
-    }
-
-    /// A new large object is old at once: all its cards are marked, for what it was
-    /// filled with may be young.
-    #[cold]
-    fn claim_large(&self, raw: Raw) {
-        if self.heap.nursery.is_some() {
-            let end = raw.offset() + self.heap.space.footprint(raw);
-            for offset in (raw.offset()..end).step_by(super::region::CARD) {
-                mark_card(self.shared.base, offset);
-            }
-        }
-    }
-
-    #[cold]
-    fn reserve_large(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
-        self.before_refill();
-        let (mut tried, mut demand) = (None, Demand::Usual);
-        loop {
-            match self.heap.space.take_large(bytes, demand) {
-                Ok(raw) => {
-                    return Ok(Place {
-                        at: self.shared.base.object(raw),
-                        cell: 0,
-                        index: 0,
-                    });
-                }
-                Err(refusal) => self.collect_for(bytes, refusal, &mut tried)?,
-            }
-            demand = Demand::Collected;
-        }
-    }
-
-    /// Gets fresh room for the size class, collecting if need be.
-    #[cold]
-    fn refill(&mut self, size_class: SizeClass) -> Result<(), OutOfMemory> {
-        self.before_refill();
-        let cell = size_class.cell_bytes();
-        let (mut tried, mut demand) = (None, Demand::Usual);
-        loop {
-            let refusal = match &self.heap.nursery {
-                Some(nursery) => {
-                    let chunk = if self.heap.config.zeal.is_some() {
-                        cell
-                    } else {
-                        nursery.chunk_bytes()
-                    };
-                    if let Some((start, end)) = nursery.take(chunk, cell) {
-                        let cursor = &self.shared.cursors[0];
-                        cursor.next.set(self.shared.base.at(start).addr());
-                        cursor.limit.set(self.shared.base.at(end).addr());
-                        return Ok(());
-                    }
-                    Refusal::CollectionDue
-                }
-                None => {
-                    let cursor = &self.shared.cursors[size_class.0 as usize + 1];
-                    match self.heap.space.refill(cursor, size_class, demand) {
-                        Ok(()) => {
-                            if self.heap.config.zeal.is_some() {
-                                self.heap.space.leave_one_cell(cursor, size_class);
-                            }
-                            return Ok(());
-                        }
-                        Err(refusal) => refusal,
-                    }
-                }
-            };
-            self.collect_for(cell, refusal, &mut tried)?;
-            demand = Demand::Collected;
-        }
-    }
-
-    fn before_refill(&mut self) {
-        self.safepoint();
-        if let Some(every) = self.heap.config.zeal {
-            let left = self.shared.zeal_countdown.get();
-            if left == 0 {
-                self.shared.zeal_countdown.set(every.get() - 1);
-                // Alternate, so that both kinds of collection are tried.
-                let kind = match self.heap.collections().is_multiple_of(4) {
-                    true => Kind::Full,
-                    false => Kind::Nursery,
-                };
-                self.heap.collect(self.shared, kind, Cause::Zeal, 0);
-                self.heap.finish(self);
-            } else {
-                self.shared.zeal_countdown.set(left - 1);
-            }
-        }
-    }
-
-    /// Collects because `bytes` were refused; an error once that has not helped.
-    fn collect_for(
-        &mut self,
-        bytes: usize,
-        refusal: Refusal,
-        tried: &mut Option<u64>,
-    ) -> Result<(), OutOfMemory> {
-        let kind = match (refusal, &self.heap.nursery) {
-            (Refusal::CollectionDue, Some(_)) if bytes <= MAX_SMALL => Kind::Nursery,
-            _ => Kind::Full,
-        };
-        if refusal == Refusal::Full {
-            // Only a full collection that began after the first refusal counts.
-            let before = tried.get_or_insert(self.heap.full_collections());
-            if self.heap.full_collections() > *before + 1 {
-                return Err(self.heap.out_of_memory(self, bytes));
-            }
-        }
-        let outcome = self
-            .heap
-            .collect(self.shared, kind, Cause::Allocation, bytes);
-        self.heap.finish(self);
-        if outcome.over_limit {
-            return Err(self.heap.out_of_memory(self, bytes));
-        }
-        Ok(())
-    }
-}
-
-/// Room for an object, found but not yet taken.
-struct Place {
-    at: *mut u8,
-    /// Bytes of the cell; 0 for a large object.
-    cell: usize,
-    index: usize,
 }
 
 impl Drop for Mutator<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let (top, frames) = self.below;
+        let (top, depth) = self.below;
         self.shared.top.set(top);
-        self.shared.frames.borrow_mut().truncate(frames);
+        self.shared.depth.set(depth);
         if self.attached {
             self.heap.detach(self.shared);
         }

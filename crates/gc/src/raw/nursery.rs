@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::R
 use heaphound_heap::FieldKind;
 
 use super::header::{HashState, Word};
-use super::mark::Ground;
+use super::mark::{Ground, prefetch};
 use super::pages::{Pages, Use};
 use super::region::{CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Raw};
 use super::sizes::{MAX_SMALL, SizeClass};
@@ -66,6 +66,32 @@ impl Nursery {
     }
 }
 
+/// Slots between asking the cache for a header and copying the object. Must be a
+/// power of two.
+const QUEUE: usize = 16;
+
+/// Copies an object, word by word where that is quicker than to call a routine that
+/// first finds out how.
+///
+/// # Safety
+/// Both places have that many bytes, a multiple of 8, and do not overlap.
+#[inline(always)]
+unsafe fn copy_object(from: *const u8, to: *mut u8, bytes: usize) {
+    if bytes > 128 {
+        // SAFETY: the caller's promise.
+        unsafe { to.copy_from_nonoverlapping(from, bytes) };
+        return;
+    }
+    for i in 0..bytes / 8 {
+        // SAFETY: the caller's promise. Volatile, or the compiler finds that this is
+        // a copy and calls the routine.
+        unsafe {
+            let word = from.cast::<u64>().add(i).read_volatile();
+            to.cast::<u64>().add(i).write(word);
+        }
+    }
+}
+
 /// One evacuation of the nursery.
 pub(crate) struct Evacuation<'h> {
     ground: Ground<'h>,
@@ -76,6 +102,10 @@ pub(crate) struct Evacuation<'h> {
     hash: &'h dyn Fn(Raw) -> u32,
     /// Copied, slots not yet read.
     gray: Vec<Raw>,
+    /// Slots that refer to young objects whose headers are on their way to the
+    /// cache; null where there is none.
+    queue: [*const AtomicU32; QUEUE],
+    place: usize,
     /// Objects outside the nursery whose weak slots may refer into it.
     weak: Vec<Raw>,
     pub(crate) objects: usize,
@@ -97,18 +127,36 @@ impl<'h> Evacuation<'h> {
             cursors,
             hash,
             gray: Vec::new(),
+            queue: [std::ptr::null(); QUEUE],
+            place: 0,
             weak: Vec::new(),
             objects: 0,
             bytes: 0,
         }
     }
 
-    /// Updates a slot or root that keeps its target alive.
-    #[inline]
+    /// Updates a slot or root that keeps its target alive: by the end of the next
+    /// [`drain`](Self::drain), until when it must stay where it is.
+    #[inline(always)]
     pub(crate) fn strong(&mut self, slot: &AtomicU32) {
         let raw = Raw(slot.load(Relaxed));
         if !raw.is_null() && raw.is_young() {
-            slot.store(self.copy(raw).0, Relaxed);
+            prefetch(self.ground.base.object(raw));
+            let before = std::mem::replace(&mut self.queue[self.place % QUEUE], slot);
+            self.place += 1;
+            self.update(before);
+        }
+    }
+
+    /// Copies what a queued slot refers to and updates it.
+    #[inline(always)]
+    fn update(&mut self, slot: *const AtomicU32) {
+        // SAFETY: null, or a slot or root that was queued; roots and objects stay in
+        // place while the nursery is evacuated, except for young objects, whose slots
+        // are never queued.
+        if let Some(slot) = unsafe { slot.as_ref() } {
+            let to = self.copy(Raw(slot.load(Relaxed)));
+            slot.store(to.0, Relaxed);
         }
     }
 
@@ -141,7 +189,7 @@ impl<'h> Evacuation<'h> {
         let target = base.object(to);
         // SAFETY: `room` gave that many bytes in the mature space, which does not
         // overlap the nursery.
-        unsafe { target.copy_from_nonoverlapping(from, bytes) };
+        unsafe { copy_object(from, target, bytes) };
         if hashed {
             new = new.with_hash_state(HashState::Stored);
             // SAFETY: a granule behind the object was asked for.
@@ -178,10 +226,36 @@ impl<'h> Evacuation<'h> {
 
     /// Reads the slots of everything copied so far, copying what they refer to.
     pub(crate) fn drain(&mut self) {
-        while let Some(raw) = self.gray.pop() {
-            // SAFETY: a fresh copy in the mature space.
-            let word = unsafe { self.ground.base.header(raw) }.load();
-            self.read_slots(raw, word, 0, usize::MAX);
+        loop {
+            while let Some(raw) = self.gray.pop() {
+                self.read_all_slots(raw);
+            }
+            let queue = std::mem::replace(&mut self.queue, [std::ptr::null(); QUEUE]);
+            for slot in queue {
+                self.update(slot);
+            }
+            if self.gray.is_empty() {
+                return;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read_all_slots(&mut self, raw: Raw) {
+        // SAFETY: a fresh copy in the mature space.
+        let word = unsafe { self.ground.base.header(raw) }.load();
+        let object = self.ground.base.object(raw);
+        match self.ground.traces[word.class() as usize].slots() {
+            Slots::None => {}
+            Slots::Bitmap(mut bits) => {
+                while bits != 0 {
+                    let offset = 8 + 4 * bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    // SAFETY: the bitmap says that a slot is there.
+                    self.strong(unsafe { slot_at(object, offset) });
+                }
+            }
+            Slots::Array | Slots::Listed => self.read_slots(raw, word, 0, usize::MAX),
         }
     }
 

@@ -1,0 +1,305 @@
+//! Allocation: from the bump of a pointer to the collection that makes room.
+//!
+//! A mutator allocates small objects from cursors: one for each size class, or one
+//! for all of them where there is a nursery. When a cursor is used up it is
+//! refilled, which is also where safepoints, zeal and collections happen.
+
+use super::header::{Header, Word};
+use super::mutator::{Local, Mutator, MutatorShared};
+use super::object::{Descriptor, Filler, Init, Managed};
+use super::region::{CARD, Raw};
+use super::sizes::{MAX_SMALL, SizeClass};
+use super::slot::mark_card;
+use super::space::{Cursor, Demand, Refusal};
+use super::trace::MAX_FIXED_BYTES;
+use crate::collect::{Cause, Kind};
+use crate::error::OutOfMemory;
+
+impl MutatorShared {
+    /// Where objects of a size class are allocated.
+    #[inline(always)]
+    fn cursor(&self, size_class: SizeClass) -> &Cursor {
+        &self.cursors[(size_class.0 as usize + 1) & self.cursor_mask]
+    }
+
+    /// The number of a class, if this mutator has used it lately.
+    #[inline(always)]
+    fn cached_class(&self, descriptor: &'static Descriptor) -> Option<u32> {
+        let (key, place) = cache_place(descriptor);
+        let (cached, class) = self.class_cache[place].get();
+        (cached == key).then_some(class)
+    }
+}
+
+/// Entries of a mutator's class cache.
+pub(super) const CLASS_CACHE: usize = 256;
+
+/// A descriptor's key in the class cache, and its place there.
+#[inline(always)]
+fn cache_place(descriptor: &'static Descriptor) -> (usize, usize) {
+    let key = (&raw const *descriptor).addr();
+    (key, (key >> 4) % CLASS_CACHE)
+}
+
+impl<'a> Mutator<'a> {
+    /// The number of a class in this heap, which gets it now if it has none.
+    #[inline]
+    pub(crate) fn class_of(&self, descriptor: &'static Descriptor) -> u32 {
+        match self.shared.cached_class(descriptor) {
+            Some(class) => class,
+            None => self.class_of_slow(descriptor),
+        }
+    }
+
+    #[cold]
+    fn class_of_slow(&self, descriptor: &'static Descriptor) -> u32 {
+        let class = self
+            .heap
+            .classes
+            .of(descriptor)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .0;
+        let (key, place) = cache_place(descriptor);
+        self.shared.class_cache[place].set((key, class));
+        class
+    }
+
+    /// Allocates an instance of a class.
+    ///
+    /// # Panics
+    /// If a local in `init` belongs to another mutator.
+    #[inline(always)]
+    pub fn alloc<I: Init>(&mut self, init: I) -> Result<Local<'a, I::Class>, OutOfMemory> {
+        const {
+            assert!(
+                align_of::<I::Class>() <= 8,
+                "a managed struct's alignment is at most 8"
+            );
+            assert!(
+                size_of::<I::Class>() <= MAX_FIXED_BYTES,
+                "a managed struct has at most 131,064 bytes"
+            )
+        };
+        // The common case, without a call: a small object that owns nothing, of a
+        // class that was used before, with room for it and for its local.
+        if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() } {
+            let shared = self.shared;
+            let size_class = const { SizeClass::of(size_of::<I::Class>()) };
+            let cursor = shared.cursor(size_class);
+            let start = cursor.next.get();
+            let end = start + size_class.cell_bytes();
+            if let Some(class) = shared.cached_class(I::Class::DESCRIPTOR)
+                && end <= cursor.limit.get()
+                && shared.has_room()
+            {
+                let object = self.build(init, class);
+                let at = std::ptr::with_exposed_provenance_mut::<I::Class>(start);
+                // SAFETY: the run between `next` and `limit` is this mutator's own, and
+                // nobody looks before `next` says that there is an object.
+                unsafe { at.write(object) };
+                cursor.next.set(end);
+                return Ok(shared.push(Raw::of(at.cast())));
+            }
+        }
+        self.alloc_slow(init)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn alloc_slow<I: Init>(&mut self, init: I) -> Result<Local<'a, I::Class>, OutOfMemory> {
+        let class = self.class_of(I::Class::DESCRIPTOR);
+        let place = self.reserve(size_of::<I::Class>())?;
+        // Still unclaimed here: if `build` panics, nothing has happened.
+        let object = self.build(init, class);
+        // SAFETY: `place` is free memory for this many bytes, and the claim below
+        // makes it an object before anybody looks.
+        unsafe { place.at.cast::<I::Class>().write(object) };
+        let raw = self.claim(place);
+        if const { I::Class::DESCRIPTOR.drop.is_some() } {
+            self.shared.droppables.borrow_mut().push(raw);
+        }
+        Ok(self.shared.push(raw))
+    }
+
+    #[inline(always)]
+    fn build<I: Init>(&self, init: I, class: u32) -> I::Class {
+        let header = Header::new(Word::object(class, self.shared.epoch.get()));
+        let filler = Filler {
+            mutator: self.shared,
+        };
+        init.build(header, &filler)
+    }
+
+    /// Allocates an object that `write` then completes. `write` must initialise
+    /// all of it but the header.
+    #[inline]
+    pub(crate) fn alloc_with<T: ?Sized>(
+        &mut self,
+        class: u32,
+        bytes: usize,
+        write: impl FnOnce(*mut u8, &MutatorShared),
+    ) -> Result<Local<'a, T>, OutOfMemory> {
+        let place = self.reserve(bytes)?;
+        write(place.at, self.shared);
+        let header = Header::new(Word::object(class, self.shared.epoch.get()));
+        // SAFETY: `place` is free memory, as in `alloc`.
+        unsafe { place.at.cast::<Header>().write(header) };
+        let raw = self.claim(place);
+        Ok(self.shared.push(raw))
+    }
+
+    /// Finds room for an object; may collect. The room is not taken until `claim`.
+    #[inline]
+    fn reserve(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
+        if bytes > MAX_SMALL {
+            return self.reserve_large(bytes);
+        }
+        let size_class = SizeClass::of(bytes);
+        let cell = size_class.cell_bytes();
+        let cursor = self.shared.cursor(size_class);
+        if cursor.next.get() + cell > cursor.limit.get() {
+            self.refill(size_class)?;
+        }
+        Ok(Place {
+            at: std::ptr::with_exposed_provenance_mut(cursor.next.get()),
+            size_class: Some(size_class),
+        })
+    }
+
+    #[inline]
+    fn claim(&mut self, place: Place) -> Raw {
+        let raw = Raw::of(place.at);
+        match place.size_class {
+            None => self.claim_large(raw),
+            Some(size_class) => {
+                let cursor = self.shared.cursor(size_class);
+                cursor.next.set(cursor.next.get() + size_class.cell_bytes());
+            }
+        }
+        raw
+    }
+
+    /// A new large object is old at once: all its cards are marked, for what it was
+    /// filled with may be young.
+    #[cold]
+    fn claim_large(&self, raw: Raw) {
+        if self.heap.nursery.is_some() {
+            let end = raw.offset() + self.heap.space.footprint(raw);
+            for offset in (raw.offset()..end).step_by(CARD) {
+                mark_card(self.shared.base, offset);
+            }
+        }
+    }
+
+    #[cold]
+    fn reserve_large(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
+        self.before_refill();
+        let (mut tried, mut demand) = (None, Demand::Usual);
+        loop {
+            match self.heap.space.take_large(bytes, demand) {
+                Ok(raw) => {
+                    return Ok(Place {
+                        at: self.shared.base.object(raw),
+                        size_class: None,
+                    });
+                }
+                Err(refusal) => self.collect_for(bytes, refusal, &mut tried)?,
+            }
+            demand = Demand::Collected;
+        }
+    }
+
+    /// Gets fresh room for the size class, collecting if need be.
+    #[cold]
+    fn refill(&mut self, size_class: SizeClass) -> Result<(), OutOfMemory> {
+        self.before_refill();
+        let cell = size_class.cell_bytes();
+        let (mut tried, mut demand) = (None, Demand::Usual);
+        loop {
+            let refusal = match &self.heap.nursery {
+                Some(nursery) => {
+                    let chunk = if self.heap.config.zeal.is_some() {
+                        cell
+                    } else {
+                        nursery.chunk_bytes()
+                    };
+                    if let Some((start, end)) = nursery.take(chunk, cell) {
+                        let cursor = &self.shared.cursors[0];
+                        cursor.next.set(self.shared.base.at(start).addr());
+                        cursor.limit.set(self.shared.base.at(end).addr());
+                        return Ok(());
+                    }
+                    Refusal::CollectionDue
+                }
+                None => {
+                    let cursor = &self.shared.cursors[size_class.0 as usize + 1];
+                    match self.heap.space.refill(cursor, size_class, demand) {
+                        Ok(()) => {
+                            if self.heap.config.zeal.is_some() {
+                                self.heap.space.leave_one_cell(cursor, size_class);
+                            }
+                            return Ok(());
+                        }
+                        Err(refusal) => refusal,
+                    }
+                }
+            };
+            self.collect_for(cell, refusal, &mut tried)?;
+            demand = Demand::Collected;
+        }
+    }
+
+    fn before_refill(&mut self) {
+        self.safepoint();
+        if let Some(every) = self.heap.config.zeal {
+            let left = self.shared.zeal_countdown.get();
+            if left == 0 {
+                self.shared.zeal_countdown.set(every.get() - 1);
+                // Alternate, so that both kinds of collection are tried.
+                let kind = match self.heap.collections().is_multiple_of(4) {
+                    true => Kind::Full,
+                    false => Kind::Nursery,
+                };
+                self.heap.collect(self.shared, kind, Cause::Zeal, 0);
+                self.heap.finish(self);
+            } else {
+                self.shared.zeal_countdown.set(left - 1);
+            }
+        }
+    }
+
+    /// Collects because `bytes` were refused; an error once that has not helped.
+    fn collect_for(
+        &mut self,
+        bytes: usize,
+        refusal: Refusal,
+        tried: &mut Option<u64>,
+    ) -> Result<(), OutOfMemory> {
+        let kind = match (refusal, &self.heap.nursery) {
+            (Refusal::CollectionDue, Some(_)) if bytes <= MAX_SMALL => Kind::Nursery,
+            _ => Kind::Full,
+        };
+        if refusal == Refusal::Full {
+            // Only a full collection that began after the first refusal counts.
+            let before = tried.get_or_insert(self.heap.full_collections());
+            if self.heap.full_collections() > *before + 1 {
+                return Err(self.heap.out_of_memory(self, bytes));
+            }
+        }
+        let outcome = self
+            .heap
+            .collect(self.shared, kind, Cause::Allocation, bytes);
+        self.heap.finish(self);
+        if outcome.over_limit {
+            return Err(self.heap.out_of_memory(self, bytes));
+        }
+        Ok(())
+    }
+}
+
+/// Room for an object, found but not yet taken.
+struct Place {
+    at: *mut u8,
+    /// `None` for a large object.
+    size_class: Option<SizeClass>,
+}

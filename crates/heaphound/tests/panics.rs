@@ -295,6 +295,10 @@ fn a_thread_that_panics_lets_a_waiting_collection_go_on() {
         let heap = builder.build().unwrap();
         let both = Barrier::new(2);
         std::thread::scope(|scope| {
+            // Before the other one runs: it would wait at the barrier for ever if
+            // this allocation had to stop it.
+            let mut m = heap.attach("patient").unwrap();
+            node(&mut m, 2);
             let stubborn = scope.spawn(|| {
                 let mut m = heap.attach("stubborn").unwrap();
                 node(&mut m, 1);
@@ -302,8 +306,6 @@ fn a_thread_that_panics_lets_a_waiting_collection_go_on() {
                 std::thread::sleep(Duration::from_millis(30));
                 panic!("without ever passing a safepoint");
             });
-            let mut m = heap.attach("patient").unwrap();
-            node(&mut m, 2);
             m.blocked(|| both.wait());
             assert_eq!(live(&mut m), 1);
             assert!(stubborn.join().is_err());

@@ -94,7 +94,7 @@ fn a_small_nursery_does_what_the_model_says() {
             collects_by_itself: true,
             ..Setting::default()
         };
-        check(60, 1500, builder, setting);
+        check(40, 1000, builder, setting);
     }
 }
 

@@ -104,8 +104,8 @@ impl ModelObject {
             New::Wide => "Wide",
             New::Owner => "Owner",
             New::Anchor => "Anchor",
-            New::SmallRefs | New::LargeRefs => "Object[]",
-            New::SmallBytes | New::LargeBytes => "u8[]",
+            New::SmallRefs | New::MediumRefs | New::LargeRefs => "Object[]",
+            New::SmallBytes | New::MediumBytes | New::LargeBytes => "u8[]",
             New::Text => "Str",
             New::Instance => "Base",
             New::SubInstance => "Sub",
@@ -120,7 +120,7 @@ impl ModelObject {
 
     /// Whether it is an array of references.
     pub fn is_refs(&self) -> bool {
-        matches!(self.new, New::SmallRefs | New::LargeRefs)
+        self.class() == "Object[]"
     }
 }
 

@@ -13,7 +13,8 @@ pub type Pick = u8;
 /// A list of things to do.
 pub type Program = Vec<Op>;
 
-/// What to allocate.
+/// What to allocate. Of the medium ones a few fill a block, so that few operations
+/// are enough to leave blocks with holes, for compaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "named like the classes")]
 pub enum New {
@@ -24,8 +25,10 @@ pub enum New {
     Owner,
     Anchor,
     SmallRefs,
+    MediumRefs,
     LargeRefs,
     SmallBytes,
+    MediumBytes,
     LargeBytes,
     Text,
     Instance,
@@ -55,6 +58,9 @@ pub enum Keep {
 pub enum Op {
     /// Allocate, with up to two references to begin with.
     Alloc(New, Option<Pick>, Option<Pick>, Keep),
+    /// Fill a few blocks and let most of it go again, so that there is something to
+    /// compact; some of what stays is pinned or has been asked for its hash.
+    Litter,
     /// Keep a reachable object somewhere else too.
     Root(Pick, Keep),
     /// Write a slot of an object.
@@ -118,8 +124,10 @@ fn new() -> impl Strategy<Value = New> {
         4 => Just(New::Owner),
         2 => Just(New::Anchor),
         3 => Just(New::SmallRefs),
+        4 => Just(New::MediumRefs),
         1 => Just(New::LargeRefs),
         1 => Just(New::SmallBytes),
+        4 => Just(New::MediumBytes),
         1 => Just(New::LargeBytes),
         1 => Just(New::Text),
         2 => Just(New::Instance),
@@ -147,6 +155,7 @@ fn op() -> impl Strategy<Value = Op> {
     let maybe = || proptest::option::of(pick());
     prop_oneof![
         24 => (new(), maybe(), maybe(), keep()).prop_map(|(new, a, b, keep)| Op::Alloc(new, a, b, keep)),
+        1 => Just(Op::Litter),
         4 => (pick(), keep()).prop_map(|(object, keep)| Op::Root(object, keep)),
         10 => (pick(), pick(), maybe()).prop_map(|(from, slot, to)| Op::Link(from, slot, to)),
         4 => (pick(), maybe()).prop_map(|(from, to)| Op::SetWeak(from, to)),

@@ -214,6 +214,7 @@ impl Run<'_> {
                 self.absorb(&reach);
                 self.resolve(m, locals);
             }
+            Op::Litter => self.litter(m, locals),
             Op::Root(object, keep) => {
                 if let Some(id) = any(object) {
                     let object = self.hands.find(m, locals, &reach, id);
@@ -246,8 +247,7 @@ impl Run<'_> {
                 }
             }
             Op::WriteBytes(object, at, ref bytes) => {
-                let is_bytes =
-                    |it: &ModelObject| matches!(it.new, New::SmallBytes | New::LargeBytes);
+                let is_bytes = |it: &ModelObject| it.class() == "u8[]";
                 if let Some(id) = only(&self.model, object, &is_bytes) {
                     let expected = &mut self.model.objects[id].bytes;
                     let at = at as usize % expected.len();
@@ -386,6 +386,40 @@ impl Run<'_> {
         }
     }
 
+    fn litter(&mut self, m: &mut Mutator<'_>, locals: Locals<'_, '_>) {
+        let mut scope = m.scope();
+        let mut inner = locals.to_vec();
+        for i in 0..40 {
+            let op = Op::Alloc(New::MediumBytes, None, None, Keep::Local);
+            self.step(&mut scope, &mut inner, &op);
+            let (id, local) = (self.model.objects.len() - 1, inner[inner.len() - 1]);
+            match i % 20 {
+                3 => self.keep_handle(&scope, id, &scope[local]),
+                8 => {
+                    self.keep_handle(&scope, id, &scope[local]);
+                    let hash = scope[local].identity_hash();
+                    self.model.objects[id].hash = Some(hash);
+                }
+                13 => {
+                    let reach = self.model.reach();
+                    self.model.cast_doubt();
+                    self.hands.pins.push(scope.pin(local));
+                    self.model.pins.push(id);
+                    self.absorb(&reach);
+                    self.resolve(&scope, &inner);
+                }
+                _ => {}
+            }
+        }
+        drop(scope);
+        self.model.locals.truncate(locals.len());
+    }
+
+    fn keep_handle(&mut self, m: &Mutator<'_>, id: Id, object: &Object) {
+        self.hands.handles.push(m.root(object));
+        self.model.handles.push(id);
+    }
+
     /// Does what may cause a collection.
     fn may_collect(&mut self, f: impl FnOnce(&mut Self)) {
         if self.setting.collects_by_itself {
@@ -447,10 +481,11 @@ impl Run<'_> {
             New::Anchor if a.is_none() => return self.blank(New::Pair, a, b),
             New::Anchor => (vec![a, b], vec![]),
             New::Owner => (vec![a], format!("owner {id}").into_bytes()),
-            New::Wide | New::SmallRefs | New::LargeRefs => {
+            New::Wide | New::SmallRefs | New::MediumRefs | New::LargeRefs => {
                 let len = match new {
                     New::Wide => Wide::SLOTS,
                     New::SmallRefs => 5,
+                    New::MediumRefs => 900,
                     _ => 3000,
                 };
                 let mut slots = vec![None; len];
@@ -458,6 +493,7 @@ impl Run<'_> {
                 (slots, vec![])
             }
             New::SmallBytes => (vec![], vec![id as u8; 7]),
+            New::MediumBytes => (vec![], vec![id as u8; 3900]),
             New::LargeBytes => (vec![], (0..10_000).map(|i| (i + id) as u8).collect()),
             New::Text => (vec![], format!("text № {id}").into_bytes()),
         };
@@ -522,13 +558,15 @@ impl Run<'_> {
                 };
                 m.alloc(init)?.upcast()
             }
-            New::SmallRefs | New::LargeRefs => {
+            New::SmallRefs | New::MediumRefs | New::LargeRefs => {
                 let array = m.alloc_refs::<Object>(object.slots.len())?;
                 m[array][0].set(a.map(|a| &m[a]));
                 m[array][object.slots.len() - 1].set(b.map(|b| &m[b]));
                 array.upcast()
             }
-            New::SmallBytes | New::LargeBytes => m.alloc_bytes(&object.bytes)?.upcast(),
+            New::SmallBytes | New::MediumBytes | New::LargeBytes => {
+                m.alloc_bytes(&object.bytes)?.upcast()
+            }
             New::Text => m.alloc_str(&text())?.upcast(),
             New::Instance | New::SubInstance => {
                 let sub = object.new == New::SubInstance;
@@ -561,10 +599,7 @@ impl Run<'_> {
     ) {
         match keep {
             Keep::Nowhere | Keep::Local => {}
-            Keep::Handle => {
-                self.hands.handles.push(m.root(object));
-                self.model.handles.push(id);
-            }
+            Keep::Handle => self.keep_handle(m, id, object),
             Keep::Static(pick) => {
                 let place = pick as usize % STATICS;
                 self.hands.statics[place].set(m, Some(object));

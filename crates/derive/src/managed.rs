@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Result, Type};
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -51,7 +52,7 @@ impl<'a> Class<'a> {
             Some(errors) => errors.combine(error),
             None => errors = Some(error),
         };
-        let mut name_in_reports = input.ident.to_string();
+        let mut name_in_reports = input.ident.unraw().to_string();
         for attribute in input
             .attrs
             .iter()
@@ -134,7 +135,7 @@ impl<'a> Class<'a> {
             Some(ty) => quote!(::core::option::Option::Some(<#ty as h::Managed>::DESCRIPTOR)),
         };
         let fields = self.members.iter().map(|member| {
-            let (field, text) = (member.name, member.name.to_string());
+            let (field, text) = (member.name, member.name.unraw().to_string());
             let ty = member.stored();
             quote! {
                 h::FieldDescriptor {
@@ -160,8 +161,8 @@ impl<'a> Class<'a> {
                 // tells how it is stored.
                 unsafe impl #impls h::Managed for #name #types #bounds {
                     const DESCRIPTOR: &'static h::Descriptor = {
-                        assert!(::core::mem::offset_of!(Self, #first) == 0);
-                        assert!(::core::mem::align_of::<Self>() == 8);
+                        ::core::assert!(::core::mem::offset_of!(Self, #first) == 0);
+                        ::core::assert!(::core::mem::align_of::<Self>() == 8);
                         &h::Descriptor {
                             name: || ::std::string::String::from(#reported),
                             type_id: ::core::any::TypeId::of::<Self>,
@@ -198,7 +199,7 @@ impl<'a> Class<'a> {
     fn init(&self) -> TokenStream {
         let name = &self.input.ident;
         let vis = &self.input.vis;
-        let init = format_ident!("{name}Init");
+        let init = format_ident!("{}Init", name.unraw());
         let doc = format!("The values that a new `{name}` is made from.");
         let first = &self.first;
         let empty = self.members.is_empty() && self.superclass.is_none();

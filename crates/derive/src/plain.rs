@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Result};
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -39,7 +40,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     }
     let name = &input.ident;
     let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();
-    let names = variants.iter().map(|variant| variant.to_string());
+    let names = variants.iter().map(|variant| variant.unraw().to_string());
     let numbers = 0..=u8::MAX;
     let first = variants[0];
     let arms = variants

@@ -18,6 +18,7 @@
 //! drain loop ([`crate::raw::mark`]).
 
 use std::fmt;
+use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -142,7 +143,6 @@ impl HeapInner {
         bytes: usize,
         census: Option<&mut Census>,
     ) -> Outcome {
-        let begin = Instant::now();
         let time_to_safepoint = loop {
             let stalled = |waited| self.report_stall(waited);
             let patience = self.config.stall_warning;
@@ -152,14 +152,15 @@ impl HeapInner {
                 None => {}
             }
         };
+        let begin = Instant::now();
         let abort = AbortOnUnwind;
         let collector = &mut *self.collector.lock().unwrap();
         let (mut stats, outcome) = self.perform(collector, kind, cause, bytes, census);
         stats.time_to_safepoint = time_to_safepoint;
-        stats.pause = begin.elapsed();
-        self.report(stats);
+        stats.pause = time_to_safepoint + begin.elapsed();
         std::mem::forget(abort);
         self.safepoints.resume(&shared.runs);
+        self.report(stats);
         outcome
     }
 
@@ -241,9 +242,10 @@ impl HeapInner {
             self.verify((stats.kind == Kind::Full).then_some(stats.marked_objects));
         }
         stats.used_bytes = collector.live_bytes + collector.handed_out;
-        stats.heap_bytes = self.space.pages.used_bytes();
+        stats.heap_bytes = self.heap_bytes();
         stats.external_bytes = self.space.external();
-        let over_limit = full && self.nursery.is_some() && self.space.is_over_limit();
+        let over_limit = self.nursery.is_some() && self.space.is_over_limit();
+        self.over_limit.store(over_limit, Relaxed);
         (stats, Outcome { over_limit })
     }
 
@@ -422,16 +424,22 @@ impl HeapInner {
             Phase::Roots => self.root_targets(),
             Phase::Finalizable(objects) => objects,
         };
-        let workers = self.config.collector_threads;
-        let mut visitors = Vec::new();
+        let mut visitors: Vec<V> = (0..self.config.collector_threads)
+            .map(|_| visitor())
+            .collect();
+        let mut workers = visitors.len();
         while !starts.is_empty() {
-            let fresh = (0..workers).map(|_| visitor()).collect();
-            let (mut marked, seen) = mark(ground, &starts, self.threads(), fresh);
-            visitors.extend(seen);
+            let mut marked = mark(ground, &starts, &mut visitors[..workers]);
             starts = waiting.advance(ground, &mut marked);
             total.objects += marked.objects;
             total.bytes += marked.bytes;
             total.weak.append(&mut marked.weak);
+            // A chain of ephemerons comes link by link: not worth waking anybody.
+            workers = if starts.len() < 256 {
+                1
+            } else {
+                visitors.len()
+            };
         }
         visitors
     }
@@ -461,12 +469,7 @@ impl HeapInner {
     }
 
     fn finish_sweep(&self) {
-        match self.threads() {
-            Some(threads) => {
-                threads.install(|| self.space.finish_sweep(threads.current_num_threads()));
-            }
-            None => self.space.finish_sweep(1),
-        }
+        self.space.finish_sweep(self.config.collector_threads);
     }
 
     /// Frees what was not marked: bit by bit, as cells are needed, after an automatic
@@ -474,14 +477,20 @@ impl HeapInner {
     /// too many holes, if the program asked for it or memory is short.
     fn sweep(&self, collector: &CollectorState, cause: Cause, stats: &mut CollectionStats) {
         self.space.begin_sweep();
-        if cause == Cause::Allocation && !self.space.is_nearly_full() {
+        // Zeal does it now this way, now that.
+        let lazy = match cause {
+            Cause::Allocation => !self.space.is_nearly_full(),
+            Cause::Zeal => self.full_collections() % 3 == 1,
+            Cause::Request | Cause::OutOfMemory => false,
+        };
+        if lazy {
             return;
         }
         self.finish_sweep();
         // Blocks without any live object are gone now; what is left is holes.
         let (blocks, large) = self.space.extent_bytes();
         let small = stats.marked_bytes.saturating_sub(large);
-        let zeal = cause == Cause::Zeal && stats.number.is_multiple_of(2);
+        let zeal = cause == Cause::Zeal && self.full_collections().is_multiple_of(2);
         if zeal || policy::should_compact(blocks, small) {
             stats.compacted_bytes = self.compact(collector);
         }
@@ -587,7 +596,7 @@ impl HeapInner {
             "collection"
         );
         if self.config.log {
-            eprintln!("heaphound: {stats}");
+            log_line(format_args!("{stats}"));
         }
         self.stats.lock().unwrap().record(stats);
     }
@@ -601,12 +610,20 @@ impl HeapInner {
             .map(|shared| shared.name.as_str())
             .collect();
         let names = names.join(", ");
+        drop(mutators);
         let waited_ms = waited.as_millis() as u64;
         tracing::warn!(heap = self.id, waited_ms, mutators = %names, "mutators stall a collection");
         if self.config.log {
-            eprintln!("heaphound: a collection has waited {waited_ms} ms for: {names}");
+            log_line(format_args!(
+                "a collection has waited {waited_ms} ms for: {names}"
+            ));
         }
     }
+}
+
+/// Writes to standard error, and does not mind if nobody listens.
+fn log_line(line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "heaphound: {line}");
 }
 
 /// A panic in the middle of a collection leaves a heap that nobody may touch, and
@@ -615,7 +632,9 @@ struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
-        eprintln!("heaphound: a collection failed; the heap cannot be used any more");
+        log_line(format_args!(
+            "a collection failed; the heap cannot be used any more"
+        ));
         std::process::abort();
     }
 }

@@ -71,7 +71,8 @@ impl HeapBuilder {
 
     /// The most memory that objects may take, free space between them and external
     /// memory included. 4 GiB unless said otherwise, 31 GiB at most. Collector
-    /// metadata comes on top: about half a percent.
+    /// metadata comes on top: about half a percent. Every size of object in use takes at
+    /// least a block of 32 KiB, so that a heap of few MiB is better a little larger.
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.0.max_bytes = bytes;
         self
@@ -116,9 +117,10 @@ impl HeapBuilder {
     }
 
     /// How long a collection waits for mutators before it names, in the log, those
-    /// that it waits for. 100 ms unless said otherwise.
+    /// that it waits for. 100 ms unless said otherwise, a day at most.
     pub fn stall_warning(mut self, patience: Duration) -> Self {
-        self.0.stall_warning = patience;
+        let (least, most) = (Duration::from_millis(1), Duration::from_secs(86_400));
+        self.0.stall_warning = patience.clamp(least, most);
         self
     }
 
@@ -158,9 +160,10 @@ impl HeapBuilder {
         let config = &self.0;
         let fail = |what: String| Err(BuildError::Options(what));
         let most = REGION - MATURE_START - (512 << 20);
-        if config.max_bytes > most || config.max_bytes < 64 << 10 {
+        let least = 1 << 20;
+        if !(least..=most).contains(&config.max_bytes) {
             return fail(format!(
-                "max_bytes is {}, but must be between 65536 and {most}",
+                "max_bytes is {}, but must be between {least} and {most}",
                 config.max_bytes
             ));
         }

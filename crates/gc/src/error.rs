@@ -40,15 +40,22 @@ pub enum AttachError {
     /// The thread has a mutator of this heap already, of this name, and it is not
     /// blocked: the two would wait for each other.
     AlreadyAttached(String),
+    /// The thread has stopped the world, to inspect the heap, and would wait for
+    /// itself.
+    WorldStopped,
 }
 
 impl fmt::Display for AttachError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::AlreadyAttached(name) = self;
-        write!(
-            f,
-            "this thread is already attached to the heap, as `{name}`"
-        )
+        match self {
+            Self::AlreadyAttached(name) => {
+                write!(
+                    f,
+                    "this thread is already attached to the heap, as `{name}`"
+                )
+            }
+            Self::WorldStopped => f.write_str("this thread is inspecting the stopped heap"),
+        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! The heap: what it is made of, and who may touch what when.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use heaphound_heap::{Root, RootKind};
-use rayon::ThreadPool;
 
 use crate::classes::Classes;
 use crate::collect::CollectorState;
@@ -27,7 +26,7 @@ use crate::stats::HeapStats;
 /// objects at once and drops the Rust memory that they own; finalizers are not
 /// called then.
 pub struct Heap {
-    inner: Box<HeapInner>,
+    inner: Arc<HeapInner>,
 }
 
 /// The parts of a heap, at an address that does not change.
@@ -49,7 +48,8 @@ pub(crate) struct HeapInner {
     pub(crate) full_collections: AtomicU64,
     /// Nursery collections so far; part of a young object's hash.
     pub(crate) nursery_cycle: AtomicU32,
-    threads: OnceLock<Option<ThreadPool>>,
+    /// Even the last full collection left no room for the nursery.
+    pub(crate) over_limit: AtomicBool,
 }
 
 impl Heap {
@@ -63,7 +63,11 @@ impl Heap {
         // Address space is cheap: twice the limit, so that survivors and large
         // objects find a place even when what is free lies scattered.
         let most = REGION - MATURE_START;
-        let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * config.nursery_bytes)
+        let nursery_bytes = match config.collector {
+            Collector::MarkSweep => 0,
+            Collector::Generational => config.nursery_bytes,
+        };
+        let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * nursery_bytes)
             .next_multiple_of(4 << 20)
             .min(most);
         let memory =
@@ -83,13 +87,13 @@ impl Heap {
                 Some(Nursery::new(config.nursery_bytes))
             }
         };
-        let pages = Pages::new(memory, base, capacity).map_err(BuildError::System)?;
-        let nursery_bytes = nursery.as_ref().map_or(0, Nursery::bytes);
+        let pages =
+            Pages::new(memory, base, capacity, config.max_bytes).map_err(BuildError::System)?;
         let limit = config.max_bytes - nursery_bytes;
         let budget = crate::policy::next_budget(&config, 0);
         let space = Space::new(pages, base, limit, budget);
         space.set_poison(config.zeal.is_some());
-        let inner = Box::new(HeapInner {
+        let inner = Arc::new(HeapInner {
             id: NEXT_ID.fetch_add(1, Relaxed),
             base,
             classes: Classes::new(),
@@ -105,10 +109,10 @@ impl Heap {
             collections: AtomicU64::new(0),
             full_collections: AtomicU64::new(0),
             nursery_cycle: AtomicU32::new(0),
-            threads: OnceLock::new(),
+            over_limit: AtomicBool::new(false),
             config,
         });
-        inner.publish();
+        HeapInner::publish(&inner);
         Ok(Self { inner })
     }
 
@@ -124,13 +128,16 @@ impl Heap {
 
     /// Bytes of memory that objects take now, free space between them included.
     pub fn heap_bytes(&self) -> usize {
-        self.inner.space.pages.used_bytes() + self.inner.nursery.as_ref().map_or(0, Nursery::bytes)
+        self.inner.heap_bytes()
     }
 }
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        self.inner.drop_all();
+        // Nobody else has it: mutators borrow the heap.
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.drop_all();
+        }
     }
 }
 
@@ -144,24 +151,13 @@ impl HeapInner {
         self.full_collections.load(Relaxed)
     }
 
-    /// The threads that collect beside the one that stopped the world; `None` if
-    /// that one works alone.
-    pub(crate) fn threads(&self) -> Option<&ThreadPool> {
-        if self.config.collector_threads == 1 {
-            return None;
-        }
-        self.threads
-            .get_or_init(|| {
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(self.config.collector_threads)
-                    .thread_name(|i| format!("heaphound-gc-{i}"))
-                    .build()
-                    .inspect_err(|error| {
-                        tracing::warn!(heap = self.id, %error, "no collector threads: collecting alone");
-                    })
-                    .ok()
-            })
-            .as_ref()
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let nursery = self.nursery.as_ref().map_or(0, Nursery::bytes);
+        self.space.pages.used_bytes() + nursery
+    }
+
+    pub(crate) fn is_over_limit(&self) -> bool {
+        self.over_limit.load(Relaxed)
     }
 
     /// The identity hash of an object that has not moved since it was first asked.

@@ -12,6 +12,7 @@
 mod classes;
 mod collect;
 mod config;
+mod crew;
 mod error;
 mod heap;
 mod policy;

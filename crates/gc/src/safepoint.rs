@@ -5,8 +5,10 @@
 //! at safepoints) and to wait until nobody runs. While the world is stopped nobody
 //! begins to run, so the collector has the heap to itself.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Condvar, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 /// The state of one heap's world.
@@ -21,6 +23,8 @@ pub(crate) struct Safepoints {
 struct State {
     running: usize,
     stopped: bool,
+    /// The thread that stopped it.
+    stopper: Option<ThreadId>,
 }
 
 impl Safepoints {
@@ -28,6 +32,11 @@ impl Safepoints {
     #[inline]
     pub(crate) fn stop_requested(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// Whether it was this thread that stopped the world.
+    pub(crate) fn is_stopped_by_me(&self) -> bool {
+        self.state.lock().unwrap().stopper == Some(thread::current().id())
     }
 
     /// Begins to run, once the world does.
@@ -72,6 +81,7 @@ impl Safepoints {
         }
         let begin = Instant::now();
         state.stopped = true;
+        state.stopper = Some(thread::current().id());
         self.stop.store(true, Relaxed);
         state.running -= 1;
         runs.store(false, Relaxed);
@@ -81,7 +91,8 @@ impl Safepoints {
             if left.is_zero() {
                 // Said outside the lock: whoever listens may take its time.
                 drop(state);
-                stalled(begin.elapsed());
+                // Nor may it end this: others wait for the world to run again.
+                let _ = catch_unwind(AssertUnwindSafe(|| stalled(begin.elapsed())));
                 patience_ends = Instant::now() + patience;
                 state = self.state.lock().unwrap();
                 continue;
@@ -95,6 +106,7 @@ impl Safepoints {
     pub(crate) fn resume(&self, runs: &AtomicBool) {
         let mut state = self.state.lock().unwrap();
         state.stopped = false;
+        state.stopper = None;
         self.stop.store(false, Relaxed);
         state.running += 1;
         runs.store(true, Relaxed);

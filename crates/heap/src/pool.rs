@@ -10,7 +10,6 @@ use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering};
 
 /// Bundles of work in transit between the workers of one trace.
 pub struct Pool<W> {
-    workers: usize,
     state: Mutex<State<W>>,
     changed: Condvar,
     /// How many workers wait for a bundle: a hint that may be stale. The truth is
@@ -19,6 +18,7 @@ pub struct Pool<W> {
 }
 
 struct State<W> {
+    workers: usize,
     bundles: Vec<W>,
     waiting: usize,
     over: bool,
@@ -29,8 +29,8 @@ impl<W> Pool<W> {
     /// it answers `None`.
     pub fn new(workers: usize) -> Self {
         Self {
-            workers,
             state: Mutex::new(State {
+                workers,
                 bundles: Vec::new(),
                 waiting: 0,
                 over: false,
@@ -54,6 +54,14 @@ impl<W> Pool<W> {
         self.changed.notify_one();
     }
 
+    /// One of the workers that were planned for does not come: nobody waits for it.
+    pub fn do_without_one(&self) {
+        let mut state = self.state.lock().expect("no worker panics here");
+        state.workers -= 1;
+        drop(state);
+        self.changed.notify_all();
+    }
+
     /// Work for a worker that has none left; `None` once the trace is over.
     pub fn take(&self) -> Option<W> {
         let mut state = self.state.lock().expect("no worker panics here");
@@ -63,7 +71,7 @@ impl<W> Pool<W> {
         state.waiting += 1;
         self.hungry.store(state.waiting, Ordering::Relaxed);
         loop {
-            if state.over || state.waiting == self.workers {
+            if state.over || state.waiting == state.workers {
                 // Everybody waits and nothing is in transit: nobody can make work
                 // any more. (Bundles are looked at first on every round.)
                 state.over = true;

@@ -120,7 +120,8 @@ impl Interpreter<'_> {
             .strip_prefix('"')
             .and_then(|text| text.strip_suffix('"'))
         {
-            return Ok(Some(m.alloc_str(text)?.upcast()));
+            let text = m.alloc_str(text)?;
+            return Ok(Some(m.upcast(text)));
         }
         let value = self.global(m, text).get(m).map(|object| m.local(object));
         Ok(value)

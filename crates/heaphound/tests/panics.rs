@@ -273,7 +273,7 @@ fn a_refused_initial_value_leaves_no_object_behind() {
                 });
             });
             assert!(small.unwrap().contains("another mutator"));
-            let slots = [Some(foreign.upcast()); 4000];
+            let slots = [Some(other.upcast(foreign)); 4000];
             let large = panics(|| {
                 let _ = m.alloc(LargeInit { slots });
             });

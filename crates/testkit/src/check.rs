@@ -152,10 +152,10 @@ fn check_data(id: Id, expected: &crate::model::ModelObject, object: &Object) {
 }
 
 /// Compares the entries whose keys have been met.
-fn check_entries<'m>(
+fn check_entries(
     id: Id,
     model: &mut Model,
-    objects: &mut HashMap<Id, &'m Object>,
+    objects: &mut HashMap<Id, &Object>,
     pairs: &mut Pairs<usize>,
 ) {
     let map = access::map(objects[&id]).expect("the class was compared");

@@ -3,7 +3,7 @@
 use std::slice::Iter;
 
 use heaphound::{
-    Heap, HeapBuilder, Local, Mutator, Object, OutOfMemory, Pinned, Root, Static, Weak,
+    Heap, HeapBuilder, Local, Managed, Mutator, Object, OutOfMemory, Pinned, Root, Static, Weak,
 };
 
 use crate::access;
@@ -528,16 +528,28 @@ impl Run<'_> {
             right: b,
         };
         let made = match object.new {
-            New::Leaf => m.alloc(LeafInit { value })?.upcast(),
-            New::Pair => m.alloc(pair())?.upcast(),
+            New::Leaf => {
+                let made = m.alloc(LeafInit { value })?;
+                m.upcast(made)
+            }
+            New::Pair => {
+                let made = m.alloc(pair())?;
+                m.upcast(made)
+            }
             New::Special => {
                 let (pair, tally, extra) = (pair(), tally(), None);
-                m.alloc(SpecialInit { pair, tally, extra })?.upcast()
+                {
+                    let made = m.alloc(SpecialInit { pair, tally, extra })?;
+                    m.upcast(made)
+                }
             }
             New::Wide => {
                 let mut slots = [None; Wide::SLOTS];
                 (slots[0], slots[Wide::SLOTS - 1]) = (a, b);
-                m.alloc(WideInit { value, slots })?.upcast()
+                {
+                    let made = m.alloc(WideInit { value, slots })?;
+                    m.upcast(made)
+                }
             }
             New::Owner => {
                 let init = OwnerInit {
@@ -547,7 +559,10 @@ impl Run<'_> {
                     strong: a,
                     weak: b,
                 };
-                m.alloc(init)?.upcast()
+                {
+                    let made = m.alloc(init)?;
+                    m.upcast(made)
+                }
             }
             New::Anchor => {
                 let target = a.expect("`blank` saw to it");
@@ -556,18 +571,25 @@ impl Run<'_> {
                     target,
                     other: b,
                 };
-                m.alloc(init)?.upcast()
+                {
+                    let made = m.alloc(init)?;
+                    m.upcast(made)
+                }
             }
             New::SmallRefs | New::MediumRefs | New::LargeRefs => {
                 let array = m.alloc_refs::<Object>(object.slots.len())?;
                 m[array][0].set(a.map(|a| &m[a]));
                 m[array][object.slots.len() - 1].set(b.map(|b| &m[b]));
-                array.upcast()
+                m.upcast(array)
             }
             New::SmallBytes | New::MediumBytes | New::LargeBytes => {
-                m.alloc_bytes(&object.bytes)?.upcast()
+                let made = m.alloc_bytes(&object.bytes)?;
+                m.upcast(made)
             }
-            New::Text => m.alloc_str(&text())?.upcast(),
+            New::Text => {
+                let made = m.alloc_str(&text())?;
+                m.upcast(made)
+            }
             New::Instance | New::SubInstance => {
                 let sub = object.new == New::SubInstance;
                 let Dynamic {
@@ -580,9 +602,12 @@ impl Run<'_> {
                 if sub {
                     m[instance].set_plain::<i32>(1, -3);
                 }
-                instance.upcast()
+                m.upcast(instance)
             }
-            New::Map => m.alloc_weak_map::<Object, Object>()?.upcast(),
+            New::Map => {
+                let made = m.alloc_weak_map::<Object, Object>()?;
+                m.upcast(made)
+            }
         };
         Ok(made)
     }
@@ -815,13 +840,14 @@ impl Run<'_> {
         let mut m = m.scope();
         self.shared_writes += 1;
         let value = self.shared_writes;
-        let leaf = m.alloc(LeafInit { value: !value }).expect("room").upcast();
+        let leaf = m.alloc(LeafInit { value: !value }).expect("room");
+        let leaf = m.upcast(leaf);
         let pair = m.alloc(PairInit {
             value,
             left: Some(leaf),
             right: None,
         });
-        let pair = &m[pair.expect("room").upcast()];
+        let pair = m[pair.expect("room")].as_object();
         let slots = &m[shared];
         let slot = &slots[value as usize * 7 % slots.len()];
         let before = slot.get();

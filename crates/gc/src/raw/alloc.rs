@@ -31,6 +31,12 @@ impl MutatorShared {
     }
 }
 
+/// A size that has a size class: of a large struct some other one, for code that is
+/// never reached but compiled all the same.
+const fn small(bytes: usize) -> usize {
+    if bytes <= MAX_SMALL { bytes } else { MAX_SMALL }
+}
+
 /// Entries of a mutator's class cache.
 pub(super) const CLASS_CACHE: usize = 256;
 
@@ -84,13 +90,13 @@ impl<'a> Mutator<'a> {
         // class that was used before, with room for it and for its local.
         if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() } {
             let shared = self.shared;
-            let size_class = const { SizeClass::of(size_of::<I::Class>()) };
+            let size_class = const { SizeClass::of(small(size_of::<I::Class>())) };
             let cursor = shared.cursor(size_class);
             let start = cursor.next.get();
             let end = start + size_class.cell_bytes();
             if let Some(class) = shared.cached_class(I::Class::DESCRIPTOR)
                 && end <= cursor.limit.get()
-                && shared.has_room()
+                && shared.has_room_for(1)
             {
                 let object = self.build(init, class);
                 let at = std::ptr::with_exposed_provenance_mut::<I::Class>(start);
@@ -216,7 +222,14 @@ impl<'a> Mutator<'a> {
         let cell = size_class.cell_bytes();
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
+            // A finalizer that ran meanwhile may have found room.
+            let cursor = self.shared.cursor(size_class);
+            if cursor.next.get() + cell <= cursor.limit.get() {
+                return Ok(());
+            }
             let refusal = match &self.heap.nursery {
+                // What survived the last collections is too much already.
+                Some(_) if self.heap.is_over_limit() => Refusal::Full,
                 Some(nursery) => {
                     let chunk = if self.heap.config.zeal.is_some() {
                         cell

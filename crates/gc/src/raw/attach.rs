@@ -13,13 +13,12 @@ use crate::error::AttachError;
 use crate::heap::{Heap, HeapInner};
 
 impl HeapInner {
-    /// Lets every address of the region lead here. The heap must not move
-    /// afterwards.
-    pub(crate) fn publish(&self) {
-        let place = self.base.at(0).cast::<*mut HeapInner>();
+    /// Lets every address of the region lead here.
+    pub(crate) fn publish(heap: &Arc<HeapInner>) {
+        let place = heap.base.at(0).cast::<*mut HeapInner>();
         // SAFETY: the region's first page is committed and only used for this.
         let place = unsafe { AtomicPtr::from_ptr(place) };
-        place.store((&raw const *self).cast_mut(), Release);
+        place.store(Arc::as_ptr(heap).cast_mut(), Release);
     }
 
     /// The heap of a region.
@@ -28,7 +27,7 @@ impl HeapInner {
     /// The region belongs to a heap that outlives `'a`.
     #[inline]
     pub(crate) unsafe fn of<'a>(base: Base) -> &'a HeapInner {
-        // SAFETY: `publish` was called when the heap was built, and the heap is boxed.
+        // SAFETY: `publish` was called when the heap was built, and the heap stays where it is.
         unsafe { &*AtomicPtr::from_ptr(base.at(0).cast::<*mut HeapInner>()).load(Acquire) }
     }
 
@@ -56,7 +55,7 @@ impl HeapInner {
             .iter()
             .position(|other| std::ptr::eq(&**other, shared))
             .expect("a mutator is listed until it detaches");
-        let shared = mutators.swap_remove(place);
+        mutators.swap_remove(place);
         drop(mutators);
         self.safepoints.leave(&shared.runs);
     }
@@ -71,6 +70,9 @@ impl Heap {
     pub fn attach(&self, name: impl Into<String>) -> Result<Mutator<'_>, AttachError> {
         let place = Location::caller();
         let heap = self.inner();
+        if heap.safepoints.is_stopped_by_me() {
+            return Err(AttachError::WorldStopped);
+        }
         let thread = std::thread::current().id();
         if let Some(rival) = heap.mutator_of(thread) {
             return Err(AttachError::AlreadyAttached(rival));
@@ -80,13 +82,12 @@ impl Heap {
             name.into(),
             heap.config.max_locals,
         ));
-        let address = Arc::as_ptr(&shared);
         heap.safepoints.enter(&shared.runs);
         // What it copied of the heap's state before it ran may be out of date.
         shared.epoch.set(heap.space.epoch());
-        heap.mutators.lock().unwrap().push(shared);
-        // SAFETY: the list keeps the shared part alive until `detach`, which the
-        // mutator's drop calls; it runs, on this thread.
-        Ok(unsafe { Mutator::new(heap, &*address, place) })
+        heap.mutators.lock().unwrap().push(shared.clone());
+        // SAFETY: listed until `detach`, which the mutator's drop calls; it runs, on
+        // this thread.
+        Ok(unsafe { Mutator::new(heap, shared, place) })
     }
 }

@@ -3,8 +3,8 @@
 //! After marking, within each size class, the live objects of the emptiest blocks
 //! move into the holes of the fullest (all cells of a class are alike, so any hole
 //! will do); what they leave behind tells where they went. Then every reference in
-//! the heap is brought up to date in one walk over all objects. Pinned objects and
-//! those whose identity hash is their address stay, and their blocks with them.
+//! the heap is brought up to date in one walk over all objects. A block with a pinned object,
+//! or with one whose identity hash is its address, is not emptied.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -45,7 +45,8 @@ pub(crate) fn evacuate(ground: Ground<'_>, space: &Space) -> usize {
                 (block, cells - free as usize)
             })
             .collect();
-        let sources = choose_sources(&live, cells);
+        let mut sources = choose_sources(&live, cells);
+        sources.retain(|&block| all_can_move(ground, space, block));
         if sources.is_empty() {
             continue;
         }
@@ -71,16 +72,24 @@ pub(crate) fn evacuate(ground: Ground<'_>, space: &Space) -> usize {
     emptied
 }
 
+/// Whether nothing in a block is pinned or hashed by its address.
+fn all_can_move(ground: Ground<'_>, space: &Space, block: u32) -> bool {
+    let mut movable = true;
+    space.for_each_cell(block, &mut |raw| {
+        // SAFETY: an object in a swept block.
+        let word = unsafe { ground.base.header(raw) }.load();
+        movable &= !word.is_pinned() && word.hash_state() != HashState::ByAddress;
+    });
+    movable
+}
+
 fn move_out(ground: Ground<'_>, space: &Space, raw: Raw, cursor: &Cursor, size_class: SizeClass) {
     // SAFETY: an object in a swept block.
     let header = unsafe { ground.base.header(raw) };
     let word = header.load();
-    if word.is_pinned() || word.hash_state() == HashState::ByAddress {
-        return;
-    }
     let cell = size_class.cell_bytes();
     if cursor.next.get() + cell > cursor.limit.get() {
-        // The holes suffice unless objects had to stay behind; then new blocks do.
+        // The holes suffice, but the last block taken may have been new.
         if space.refill(cursor, size_class, Demand::Survivors).is_err() {
             return;
         }

@@ -22,7 +22,7 @@ use crate::error::OutOfMemory;
 /// key has died, the value.
 ///
 /// Threads that change one map at once must agree on a lock; without one, entries
-/// may be lost (but nothing worse).
+/// may be lost, or appear twice.
 #[repr(C)]
 pub struct WeakMap<K: Managed + ?Sized, V: Managed + ?Sized> {
     header: Header,
@@ -234,28 +234,36 @@ impl<'a> Mutator<'a> {
         Ok(())
     }
 
-    /// Gives the map room for twice its live entries and drops the dead ones.
+    /// Gives the map room for twice its live entries and leaves the dead ones out. The
+    /// entries are made anew: no chain that somebody may be following ever changes
+    /// but at its front.
     fn rehash<K: Managed + ?Sized, V: Managed + ?Sized>(
         &mut self,
         map: Local<'_, WeakMap<K, V>>,
     ) -> Result<(), OutOfMemory> {
         let capacity = (self[map].len() * 2).max(8);
-        let buckets = self.alloc_refs::<Entry<K, V>>(capacity)?;
-        let map = &self[map];
-        let old = map.buckets.get();
-        map.buckets.set(Some(&self[buckets]));
+        let old = self[map].buckets.get().map(|buckets| self.local(buckets));
+        let new = self.alloc_refs::<Entry<K, V>>(capacity)?;
         let mut filled = 0;
-        for bucket in old.into_iter().flat_map(|old| old.iter()) {
-            let mut next = bucket.get();
+        for bucket in 0..old.map_or(0, |old| self[old].len()) {
+            let mut m = self.scope();
+            let first = old.and_then(|old| m[old][bucket].get());
+            let mut next = first.map(|entry| m.local(entry));
             while let Some(entry) = next {
-                next = entry.next.get();
-                if entry.key.get().is_some() {
-                    map.add(entry);
+                let it = &m[entry];
+                if let (Some(key), Some(value)) = (it.key.get(), it.value.get()) {
+                    let (key, value, hash) = (m.local(key), m.local(value), it.hash.get());
+                    let copy = m.alloc(EntryInit { hash, key, value })?;
+                    let front = &m[new][hash as usize % capacity];
+                    m[copy].next.set(front.get());
+                    front.set(Some(&m[copy]));
                     filled += 1;
                 }
+                next = m[entry].next.get().map(|entry| m.local(entry));
             }
         }
-        map.filled.set(filled);
+        self[map].buckets.set(Some(&self[new]));
+        self[map].filled.set(filled);
         Ok(())
     }
 }

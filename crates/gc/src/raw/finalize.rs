@@ -118,7 +118,13 @@ impl HeapInner {
     /// Drops the owned memory of every object, as the heap itself is dropped.
     pub(crate) fn drop_all(&mut self) {
         let watched = std::mem::take(self.watched.get_mut().unwrap());
-        self.pending.get_mut().unwrap().finalizers.clear();
+        let pending = std::mem::take(&mut self.pending.get_mut().unwrap().finalizers);
+        let pending = pending.into_iter().map(|(_, finalizer)| finalizer);
+        let others = [watched.young.finalizers, watched.old.finalizers];
+        let others = others.into_iter().flatten().map(|(_, finalizer)| finalizer);
+        for finalizer in pending.chain(others) {
+            panics(|| drop(finalizer));
+        }
         let remains = std::mem::take(&mut self.pending.get_mut().unwrap().remains);
         drop_each(remains);
         for raw in [watched.young.droppables, watched.old.droppables].concat() {
@@ -135,13 +141,15 @@ impl HeapInner {
     }
 }
 
-/// Runs `f` and tells whether it panicked. What it panicked with is leaked: to drop it
-/// could panic again.
+/// Runs `f` and tells whether it panicked. To drop what it panicked with may panic
+/// again; what that one panicked with is leaked.
 fn panics(f: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(()) => false,
         Err(payload) => {
-            std::mem::forget(payload);
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                std::mem::forget(again);
+            }
             true
         }
     }
@@ -163,7 +171,7 @@ impl Mutator<'_> {
     /// # Panics
     /// If the object belongs to another heap.
     #[track_caller]
-    pub fn on_death<T: Managed>(
+    pub fn on_death<T: Managed + ?Sized>(
         &self,
         object: &T,
         f: impl for<'m> FnOnce(&mut Mutator<'m>, Local<'m, T>) + Send + 'static,
@@ -200,6 +208,11 @@ impl Mutator<'_> {
                 panicked += self.blocked(|| drop_each(remains));
                 continue;
             }
+            if !self.shared.has_room_for(2) {
+                // Without a local to show it the object, a finalizer cannot run. It
+                // waits for a time when there is room.
+                break;
+            }
             let Some((cell, finalizer)) = heap.pending.lock().unwrap().finalizers.pop() else {
                 break;
             };
@@ -217,13 +230,14 @@ impl Mutator<'_> {
 
     /// Accounts memory outside the heap to an object that owns it, instead of what was
     /// accounted before: it counts towards collections and towards `max_bytes` for as
-    /// long as the object lives.
+    /// long as the object lives. At most 1 TiB is counted for one object.
     ///
     /// # Panics
     /// If the object belongs to another heap.
     #[track_caller]
     pub fn account_external<T: Managed + ?Sized>(&self, object: &T, bytes: usize) {
         let raw = self.own(object);
+        let bytes = bytes.min(1 << 40);
         let mut watched = self.heap.watched.lock().unwrap();
         let before = match bytes {
             0 => watched.list(raw).externals.remove(&raw),

@@ -148,7 +148,8 @@ impl<T: Managed + ?Sized> Weak<T> {
 /// A named global reference of a heap, null at first.
 pub struct Static<T: ?Sized> {
     cell: Arc<RootCell>,
-    target: PhantomData<fn() -> *const T>,
+    /// Invariant: a static can be set.
+    target: PhantomData<fn(*const T) -> *const T>,
 }
 
 impl<T: ?Sized> Clone for Static<T> {
@@ -194,6 +195,13 @@ impl<T: Managed> Pinned<T> {
     pub fn as_ptr(&self) -> *const T {
         std::ptr::with_exposed_provenance(self.address)
     }
+}
+
+impl<T: Managed + ?Sized> Pinned<T> {
+    /// The object's address as a number: of its header, whatever its class.
+    pub fn address(&self) -> usize {
+        self.address
+    }
 
     /// The handle as a root that can be read through.
     pub fn root(&self) -> &Root<T> {
@@ -233,7 +241,7 @@ impl<'a> Mutator<'a> {
     /// Keeps an object alive and in its place. A young object first moves to the
     /// mature space, by a nursery collection.
     #[track_caller]
-    pub fn pin<T: Managed>(&mut self, local: Local<'_, T>) -> Pinned<T> {
+    pub fn pin<T: Managed + ?Sized>(&mut self, local: Local<'_, T>) -> Pinned<T> {
         let place = Location::caller();
         while self.own(&self[local]).is_young() {
             self.collect_nursery();
@@ -253,7 +261,7 @@ impl<'a> Mutator<'a> {
             .all
             .push(cell.clone());
         Pinned {
-            address: (&raw const *object).expose_provenance(),
+            address: (&raw const *object).cast::<u8>().expose_provenance(),
             root: Root {
                 cell,
                 target: PhantomData,

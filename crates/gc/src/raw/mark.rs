@@ -16,16 +16,17 @@
 //! The loop is compiled once for each kind of [`Visitor`]; with none, what is left is
 //! the plain loop. A visitor sees, it cannot change what is marked.
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::pool::Pool;
 use heaphound_heap::{ClassId, FieldKind};
-use rayon::ThreadPool;
 
 use super::header::{Epoch, Word};
 use super::region::{Base, Raw};
 use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, slot_at};
 use crate::classes::Classes;
+use crate::crew;
 
 /// Watches a trace. Each worker has one of its own; they are merged at the end.
 pub(crate) trait Visitor: Send {
@@ -83,47 +84,46 @@ pub(crate) struct Marked {
     pub(crate) woken: Vec<Raw>,
 }
 
-/// Marks everything reachable from `starts` and tells what was met on the way.
-pub(crate) fn mark<V: Visitor>(
-    ground: Ground<'_>,
-    starts: &[Raw],
-    threads: Option<&ThreadPool>,
-    mut visitors: Vec<V>,
-) -> (Marked, Vec<V>) {
-    let Some(threads) = threads.filter(|pool| pool.current_num_threads() > 1) else {
-        let visitor = visitors.pop().expect("one visitor for each worker");
-        let pool = Pool::new(1);
+impl Marked {
+    fn plus(mut self, other: Self) -> Self {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
+        self.weak.extend(other.weak);
+        self.ephemerons.extend(other.ephemerons);
+        self.woken.extend(other.woken);
+        self
+    }
+}
+
+/// Marks everything reachable from `starts` and tells what was met on the way. There
+/// are as many workers as visitors.
+pub(crate) fn mark<V: Visitor>(ground: Ground<'_>, starts: &[Raw], visitors: &mut [V]) -> Marked {
+    let count = visitors.len();
+    if let [visitor] = visitors {
         let mut worker = Worker::new(ground, visitor);
         worker.start(starts.iter().copied());
-        worker.drain_all::<false>(&pool);
-        return (worker.marked, vec![worker.visitor]);
-    };
-    let count = threads.current_num_threads();
-    let pool = Pool::new(count);
-    let visitors = std::sync::Mutex::new(visitors);
-    let done = threads.broadcast(|context| {
-        let visitor = visitors
-            .lock()
-            .unwrap()
-            .pop()
-            .expect("one visitor for each worker");
-        let mut worker = Worker::new(ground, visitor);
-        let mine = starts.iter().skip(context.index()).step_by(count);
-        worker.start(mine.copied());
-        worker.drain_all::<true>(&pool);
-        (worker.marked, worker.visitor)
-    });
-    let mut total = Marked::default();
-    let mut visitors = Vec::new();
-    for (marked, visitor) in done {
-        total.objects += marked.objects;
-        total.bytes += marked.bytes;
-        total.weak.extend(marked.weak);
-        total.ephemerons.extend(marked.ephemerons);
-        total.woken.extend(marked.woken);
-        visitors.push(visitor);
+        worker.drain_all::<false>(&Pool::new(1));
+        return worker.marked;
     }
-    (total, visitors)
+    let pool = Pool::new(count);
+    // Dealt out here, so that what a missing thread would have started from is
+    // found in the pool.
+    for index in 0..count {
+        let entries = starts.iter().skip(index).step_by(count);
+        pool.give(Bundle {
+            entries: entries.map(|&to| Entry::start(to)).collect(),
+            rests: Vec::new(),
+        });
+    }
+    let visitors: Vec<_> = visitors.iter_mut().map(|it| Mutex::new(Some(it))).collect();
+    let work = |index: usize| {
+        let visitor = visitors[index].lock().unwrap().take();
+        let mut worker = Worker::new(ground, visitor.expect("each is taken once"));
+        worker.drain_all::<true>(&pool);
+        worker.marked
+    };
+    let done = crew::run(count, work, || pool.do_without_one());
+    done.into_iter().fold(Marked::default(), Marked::plus)
 }
 
 /// A reference on its way to its target.
@@ -134,6 +134,15 @@ struct Entry<T> {
 }
 
 type Stack<T> = Vec<Entry<T>>;
+
+impl<T: Default> Entry<T> {
+    fn start(to: Raw) -> Self {
+        Self {
+            to,
+            tag: T::default(),
+        }
+    }
+}
 
 /// The slots of a long array from `next` on: read piece by piece, so that neither the
 /// stack nor one worker's load grows with the array.
@@ -161,16 +170,16 @@ const QUEUE: usize = 32;
 /// A worker keeps at least this much to itself.
 const SHARE_ABOVE: usize = 128;
 
-struct Worker<'h, V: Visitor> {
+struct Worker<'h, 'v, V: Visitor> {
     ground: Ground<'h>,
     stack: Stack<V::Tag>,
     rests: Vec<Rest>,
-    visitor: V,
+    visitor: &'v mut V,
     marked: Marked,
 }
 
-impl<'h, V: Visitor> Worker<'h, V> {
-    fn new(ground: Ground<'h>, visitor: V) -> Self {
+impl<'h, 'v, V: Visitor> Worker<'h, 'v, V> {
+    fn new(ground: Ground<'h>, visitor: &'v mut V) -> Self {
         Self {
             ground,
             stack: Vec::with_capacity(4096),
@@ -181,10 +190,7 @@ impl<'h, V: Visitor> Worker<'h, V> {
     }
 
     fn start(&mut self, roots: impl Iterator<Item = Raw>) {
-        self.stack.extend(roots.map(|to| Entry {
-            to,
-            tag: V::Tag::default(),
-        }));
+        self.stack.extend(roots.map(Entry::start));
     }
 
     fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {

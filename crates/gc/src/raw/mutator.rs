@@ -13,6 +13,7 @@ use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::ops::Index;
 use std::panic::Location;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
 
@@ -119,10 +120,10 @@ impl MutatorShared {
         unsafe { self.stack.get_unchecked(local.place as usize) }
     }
 
-    /// Whether there is room for another local.
+    /// Whether there is room for that many more locals.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
-        self.top.get() < self.stack.len()
+    pub(super) fn has_room_for(&self, locals: usize) -> bool {
+        self.top.get() + locals <= self.stack.len()
     }
 
     /// A new local of the innermost scope.
@@ -222,7 +223,8 @@ pub struct Local<'s, T: ?Sized> {
     mutator: NonZeroU64,
     place: u32,
     scope: PhantomData<&'s ()>,
-    target: PhantomData<fn() -> *const T>,
+    /// Invariant: a local can be assigned.
+    target: PhantomData<fn(*const T) -> *const T>,
 }
 
 impl<T: ?Sized> Clone for Local<'_, T> {
@@ -234,18 +236,6 @@ impl<T: ?Sized> Clone for Local<'_, T> {
 
 impl<T: ?Sized> Copy for Local<'_, T> {}
 
-impl<'s, T: Managed + ?Sized> Local<'s, T> {
-    /// The same local, the object's class forgotten.
-    pub fn upcast(self) -> Local<'s, Object> {
-        Local {
-            mutator: self.mutator,
-            place: self.place,
-            scope: PhantomData,
-            target: PhantomData,
-        }
-    }
-}
-
 /// A thread's access to a heap, and a scope of its locals.
 ///
 /// It stays on its thread. While it exists and is not [blocked](Mutator::blocked),
@@ -256,7 +246,8 @@ pub struct Mutator<'a> {
     pub(crate) heap: &'a HeapInner,
     /// Stack height and number of frames below this scope.
     below: (usize, usize),
-    attached: bool,
+    /// The shared part, in the mutator that attached.
+    attached: Option<Arc<MutatorShared>>,
     not_send: PhantomData<*mut ()>,
 }
 
@@ -266,14 +257,17 @@ impl<'a> Mutator<'a> {
     /// stays registered until the new value is dropped.
     pub(crate) unsafe fn new(
         heap: &'a HeapInner,
-        shared: &'a MutatorShared,
+        shared: Arc<MutatorShared>,
         place: &'static Location<'static>,
     ) -> Self {
+        let below = shared.open_scope(place);
         Self {
-            shared,
+            // SAFETY: `attached` keeps it alive as long as this value, and no scope of
+            // this value outlives it.
+            shared: unsafe { &*Arc::as_ptr(&shared) },
             heap,
-            below: shared.open_scope(place),
-            attached: true,
+            below,
+            attached: Some(shared),
             not_send: PhantomData,
         }
     }
@@ -292,7 +286,7 @@ impl<'a> Mutator<'a> {
             shared: self.shared,
             heap: self.heap,
             below: self.shared.open_scope(Location::caller()),
-            attached: false,
+            attached: None,
             not_send: PhantomData,
         }
     }
@@ -327,6 +321,15 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     pub fn local<T: Managed + ?Sized>(&self, object: &T) -> Local<'a, T> {
         self.shared.push(self.own(object))
+    }
+
+    /// Another local for the same object, its class forgotten.
+    ///
+    /// # Panics
+    /// If the local belongs to another mutator.
+    #[track_caller]
+    pub fn upcast<T: Managed + ?Sized>(&self, local: Local<'_, T>) -> Local<'a, Object> {
+        self.shared.push(self.shared.local_raw(local))
     }
 
     /// Makes a local refer to another object.
@@ -432,8 +435,8 @@ impl Drop for Mutator<'_> {
         let (top, depth) = self.below;
         self.shared.top.set(top);
         self.shared.depth.set(depth);
-        if self.attached {
-            self.heap.detach(self.shared);
+        if let Some(shared) = self.attached.take() {
+            self.heap.detach(&shared);
         }
     }
 }

@@ -155,8 +155,11 @@ impl<'h> Evacuation<'h> {
         // place while the nursery is evacuated, except for young objects, whose slots
         // are never queued.
         if let Some(slot) = unsafe { slot.as_ref() } {
-            let to = self.copy(Raw(slot.load(Relaxed)));
-            slot.store(to.0, Relaxed);
+            // A slot can be queued twice: a copy may lie on a card still to be read.
+            let raw = Raw(slot.load(Relaxed));
+            if raw.is_young() {
+                slot.store(self.copy(raw).0, Relaxed);
+            }
         }
     }
 
@@ -297,7 +300,12 @@ impl<'h> Evacuation<'h> {
                         return;
                     }
                     match kind {
-                        FieldKind::Weak => weak |= Raw(slot.load(Relaxed)).is_young(),
+                        FieldKind::Weak => {
+                            // A dead object that has not been swept yet may have null here,
+                            // but nothing young (H6); it must not be remembered.
+                            let target = Raw(slot.load(Relaxed));
+                            weak |= !target.is_null() && target.is_young();
+                        }
                         _ => self.strong(slot),
                     }
                 },

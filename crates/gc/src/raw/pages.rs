@@ -49,6 +49,8 @@ pub(crate) struct Pages {
     memory: Reservation,
     base: Base,
     capacity: u32,
+    /// Memory behind more pages than these is given back before new ones are used.
+    most: u32,
     free: Mutex<FreePages>,
     used: AtomicU32,
 }
@@ -69,6 +71,7 @@ impl Pages {
         memory: Reservation,
         base: Base,
         capacity_bytes: usize,
+        limit: usize,
     ) -> std::io::Result<Self> {
         let capacity = (capacity_bytes / PAGE) as u32;
         let records = capacity as usize * size_of::<PageRecord>();
@@ -77,6 +80,7 @@ impl Pages {
             memory,
             base,
             capacity,
+            most: (limit / PAGE) as u32,
             free: Mutex::default(),
             used: AtomicU32::new(0),
         })
@@ -127,7 +131,13 @@ impl Pages {
                 }
                 (start, dirty)
             }
-            None => (self.advance(&mut free, count)?, false),
+            None => {
+                // What is free but of no use here still takes memory.
+                if self.used.load(Relaxed) + free.dirty() + count > self.most {
+                    self.trim_free(&mut free, 0);
+                }
+                (self.advance(&mut free, count)?, false)
+            }
         };
         drop(free);
         for page in start..start + count {
@@ -173,7 +183,10 @@ impl Pages {
 
     /// Returns the memory of free pages to the system, except for about `keep` bytes.
     pub(crate) fn trim(&self, keep: usize) {
-        let mut free = self.free.lock().unwrap();
+        self.trim_free(&mut self.free.lock().unwrap(), keep);
+    }
+
+    fn trim_free(&self, free: &mut FreePages, keep: usize) {
         let mut kept = 0;
         for (&start, (length, dirty)) in &mut free.by_start {
             let bytes = *length as usize * PAGE;
@@ -191,6 +204,15 @@ impl Pages {
 }
 
 impl FreePages {
+    /// Free pages with memory behind them.
+    fn dirty(&self) -> u32 {
+        let extents = self.by_start.values();
+        extents
+            .filter(|(_, dirty)| *dirty)
+            .map(|&(length, _)| length)
+            .sum()
+    }
+
     fn insert(&mut self, mut start: u32, mut length: u32, mut dirty: bool) {
         if let Some((&before, &(before_length, before_dirty))) =
             self.by_start.range(..start).next_back()

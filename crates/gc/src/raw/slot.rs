@@ -19,14 +19,14 @@ use super::region::{Base, CARD, CARDS_START, GRANULE, NURSERY_END, REGION, Raw};
 #[repr(transparent)]
 pub struct Slot<T: ?Sized> {
     raw: AtomicU32,
-    target: PhantomData<fn() -> *const T>,
+    target: Invariant<T>,
 }
 
 /// A reference in a managed object that is never null.
 #[repr(transparent)]
 pub struct Ref<T: ?Sized> {
     raw: AtomicU32,
-    target: PhantomData<fn() -> *const T>,
+    target: Invariant<T>,
 }
 
 /// A reference in a managed object that does not keep its target alive. The
@@ -34,7 +34,7 @@ pub struct Ref<T: ?Sized> {
 #[repr(transparent)]
 pub struct WeakSlot<T: ?Sized> {
     raw: AtomicU32,
-    target: PhantomData<fn() -> *const T>,
+    target: Invariant<T>,
 }
 
 /// A reference that keeps its target alive only while the object's weak slot
@@ -42,8 +42,12 @@ pub struct WeakSlot<T: ?Sized> {
 #[repr(transparent)]
 pub(crate) struct DependentSlot<T: ?Sized> {
     raw: AtomicU32,
-    target: PhantomData<fn() -> *const T>,
+    target: Invariant<T>,
 }
+
+/// What can be written must not be taken for a slot of another type, not even of one
+/// that differs only in lifetimes.
+type Invariant<T> = PhantomData<fn(*const T) -> *const T>;
 
 /// Reads a slot that lies in a heap.
 #[inline]

@@ -11,12 +11,11 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 
-use rayon::prelude::*;
-
 use super::header::{Epoch, Word};
 use super::pages::{Pages, Use};
 use super::region::{Base, GRANULE, PAGE, REGION, Raw};
 use super::sizes::{BLOCK, SizeClass};
+use crate::crew;
 
 /// Freed memory is filled with this in zeal mode. As a reference it points to
 /// where no heap is committed.
@@ -45,6 +44,8 @@ pub(crate) struct Space {
     pub(crate) budget: AtomicUsize,
     /// Memory outside the heap that objects own.
     external: AtomicUsize,
+    /// How much it has grown since the last full collection, shrinking not counted.
+    external_growth: AtomicUsize,
     epoch: AtomicU64,
     poison: AtomicBool,
 }
@@ -95,6 +96,7 @@ impl Space {
             handed_out: AtomicUsize::new(0),
             budget: AtomicUsize::new(budget),
             external: AtomicUsize::new(0),
+            external_growth: AtomicUsize::new(0),
             epoch: AtomicU64::new(Epoch::FIRST.bits()),
             poison: AtomicBool::new(false),
         }
@@ -121,8 +123,18 @@ impl Space {
     pub(crate) fn adjust_external(&self, before: usize, after: usize) {
         self.external.fetch_add(after, Relaxed);
         self.external.fetch_sub(before, Relaxed);
-        self.handed_out
-            .fetch_add(after.saturating_sub(before), Relaxed);
+        let growth = after.saturating_sub(before);
+        self.external_growth.fetch_add(growth, Relaxed);
+    }
+
+    /// Whether `bytes` more would exceed what may be used before the next
+    /// collection.
+    fn exceeds_budget(&self, bytes: usize) -> bool {
+        let used = self
+            .handed_out
+            .load(Relaxed)
+            .saturating_add(self.external_growth.load(Relaxed));
+        used.saturating_add(bytes) > self.budget.load(Relaxed)
     }
 
     pub(crate) fn budget(&self) -> usize {
@@ -131,7 +143,7 @@ impl Space {
 
     /// Whether little is left below the limit.
     pub(crate) fn is_nearly_full(&self) -> bool {
-        self.pages.used_bytes() + self.external() > self.limit() / 8 * 7
+        self.pages.used_bytes().saturating_add(self.external()) > self.limit() / 8 * 7
     }
 
     pub(crate) fn set_budget(&self, bytes: usize) {
@@ -140,13 +152,13 @@ impl Space {
 
     /// Whether the budget does not hold another `bytes`.
     pub(crate) fn is_over_budget(&self, bytes: usize) -> bool {
-        self.handed_out.load(Relaxed) + bytes > self.budget.load(Relaxed) || self.is_over_limit()
+        self.exceeds_budget(bytes) || self.is_over_limit()
     }
 
     /// Whether more is in use than the limit allows, as can happen when survivors had to
     /// go somewhere.
     pub(crate) fn is_over_limit(&self) -> bool {
-        self.pages.used_bytes() + self.external() > self.limit()
+        self.pages.used_bytes().saturating_add(self.external()) > self.limit()
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -229,7 +241,7 @@ impl Space {
 
     /// A block of the size class with free cells, which is the caller's from now on.
     fn take_block(&self, size_class: SizeClass, demand: Demand) -> Result<u32, Refusal> {
-        if demand == Demand::Usual && self.handed_out.load(Relaxed) >= self.budget.load(Relaxed) {
+        if demand == Demand::Usual && self.exceeds_budget(1) {
             return Err(Refusal::CollectionDue);
         }
         loop {
@@ -276,7 +288,10 @@ impl Space {
 
     /// Sees to it that `bytes` more can be used within the limit.
     fn make_room(&self, bytes: usize, demand: Demand) -> Result<(), Refusal> {
-        let fits = || self.pages.used_bytes() + self.external() + bytes <= self.limit();
+        let fits = || {
+            let used = self.pages.used_bytes().saturating_add(self.external());
+            used.saturating_add(bytes) <= self.limit()
+        };
         if demand == Demand::Survivors || fits() {
             return Ok(());
         }
@@ -289,9 +304,7 @@ impl Space {
     /// the next safepoint.
     pub(crate) fn take_large(&self, bytes: usize, demand: Demand) -> Result<Raw, Refusal> {
         let rounded = bytes.next_multiple_of(PAGE);
-        if demand == Demand::Usual
-            && self.handed_out.load(Relaxed) + rounded > self.budget.load(Relaxed)
-        {
+        if demand == Demand::Usual && self.exceeds_budget(rounded) {
             return Err(Refusal::CollectionDue);
         }
         self.make_room(rounded, demand)?;
@@ -360,6 +373,7 @@ impl Space {
             blocks.unswept.sort_unstable_by(|a, b| b.cmp(a));
         }
         self.handed_out.store(0, Relaxed);
+        self.external_growth.store(0, Relaxed);
     }
 
     /// Sweeps everything that is still unswept. Blocks without live objects go
@@ -372,11 +386,8 @@ impl Space {
                 continue;
             }
             let sweep = |&block: &u32| (block, self.sweep_block(block).live_cells);
-            let swept: Vec<(u32, usize)> = if threads > 1 {
-                unswept.par_iter().with_min_len(16).map(sweep).collect()
-            } else {
-                unswept.iter().map(sweep).collect()
-            };
+            let mut swept = crew::map(threads, &unswept, sweep);
+            swept.sort_unstable();
             let cells = size_class.cells_per_block();
             let (mut emptied, mut available) = (Vec::new(), Vec::new());
             for (block, live) in swept {

@@ -1,0 +1,77 @@
+//! Threads that help with a collection.
+//!
+//! They live as long as one phase. A pool that is kept would save some microseconds a
+//! collection, but whoever waits for a pool may be given other work meanwhile, and a
+//! collection must run nothing but itself.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+/// Calls `work` with 0 to `workers` − 1, each on a thread of its own, the first on
+/// this one. `missing` is called for each thread that the system refused.
+pub(crate) fn run<R: Send>(
+    workers: usize,
+    work: impl Fn(usize) -> R + Sync,
+    missing: impl Fn(),
+) -> Vec<R> {
+    thread::scope(|scope| {
+        let work = &work;
+        let spawn = |index| {
+            thread::Builder::new()
+                .name(format!("heaphound-gc-{index}"))
+                .spawn_scoped(scope, move || work(index))
+                .inspect_err(|_| missing())
+                .ok()
+        };
+        let others: Vec<_> = (1..workers).filter_map(spawn).collect();
+        let mut results = vec![work(0)];
+        let joined = others.into_iter().map(|other| other.join());
+        results.extend(joined.map(|result| result.expect("a collector thread does not panic")));
+        results
+    })
+}
+
+/// Maps all items, in any order, some on each of the workers.
+pub(crate) fn map<T: Sync, R: Send>(
+    workers: usize,
+    items: &[T],
+    f: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    const BATCH: usize = 64;
+    let workers = workers.min(items.len().div_ceil(BATCH)).max(1);
+    if workers == 1 {
+        return items.iter().map(f).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = |_| {
+        let mut results = Vec::new();
+        loop {
+            let start = next.fetch_add(BATCH, Relaxed);
+            let Some(rest) = items.get(start..) else {
+                return results;
+            };
+            results.extend(rest.iter().take(BATCH).map(&f));
+        }
+    };
+    run(workers, work, || ()).into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_mapped_once() {
+        for workers in [1, 2, 5] {
+            for count in [0, 1, 63, 64, 65, 1000] {
+                let items: Vec<usize> = (0..count).collect();
+                let mut mapped = map(workers, &items, |item| item * 2);
+                mapped.sort();
+                assert_eq!(
+                    mapped,
+                    items.iter().map(|item| item * 2).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+}

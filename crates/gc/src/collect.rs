@@ -212,7 +212,10 @@ impl HeapInner {
         match &self.nursery {
             Some(nursery) => {
                 let used = nursery.used();
-                (stats.marked_objects, stats.marked_bytes) = self.evacuate_nursery(collector);
+                // Whoever asks for a full collection wants memory back.
+                let release = kind == Kind::Full && cause == Cause::Request;
+                (stats.marked_objects, stats.marked_bytes) =
+                    self.evacuate_nursery(collector, release);
                 stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
                 full |= self.space.is_over_budget(bytes);
             }
@@ -288,7 +291,7 @@ impl HeapInner {
     }
 
     /// Copies the nursery's survivors out; answers how many and how much.
-    fn evacuate_nursery(&self, collector: &mut CollectorState) -> (usize, usize) {
+    fn evacuate_nursery(&self, collector: &mut CollectorState, release: bool) -> (usize, usize) {
         let nursery = self.nursery.as_ref().expect("called where there is one");
         if self.config.zeal.is_some() {
             self.verify_cards();
@@ -342,7 +345,7 @@ impl HeapInner {
         }
         self.space.adjust_external(gone, 0);
         let counts = (young.objects, young.bytes);
-        young.finish();
+        young.finish(release);
         self.nursery_cycle.fetch_add(1, Relaxed);
         counts
     }

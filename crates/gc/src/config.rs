@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::BuildError;
 use crate::heap::Heap;
+use crate::raw::mutator::MAX_LOCALS;
 use crate::raw::{MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION};
 
 /// Which collector a heap has.
@@ -176,8 +177,8 @@ impl HeapBuilder {
                 config.growth
             ));
         }
-        if config.max_locals == 0 || config.max_locals > 1 << 28 {
-            return fail("max_locals must be between 1 and 268435456".into());
+        if !(1..=MAX_LOCALS).contains(&config.max_locals) {
+            return fail(format!("max_locals must be between 1 and {MAX_LOCALS}"));
         }
         if config.collector == Collector::Generational {
             let range = 64 << 10..=NURSERY_END - NURSERY_START;

@@ -37,13 +37,13 @@ pub(crate) struct MutatorShared {
     pub(crate) thread: ThreadId,
     /// Whether it runs, as opposed to waiting at a safepoint or being blocked.
     pub(crate) runs: AtomicBool,
-    serial: NonZeroU64,
+    /// Its serial number, shifted to where locals have it.
+    serial: u64,
     pub(super) base: Base,
     stack: Box<[AtomicU32]>,
-    top: Cell<usize>,
+    height: Cell<Height>,
     /// The open scopes, outermost first.
     frames: Box<[Cell<Frame>]>,
-    depth: Cell<usize>,
     pub(crate) thread_object: AtomicU32,
     /// Place 0 is the nursery's; the others are the size classes'.
     pub(crate) cursors: [Cursor; SizeClass::COUNT + 1],
@@ -64,6 +64,33 @@ unsafe impl Sync for MutatorShared {}
 // SAFETY: H8.
 unsafe impl Send for MutatorShared {}
 
+/// How many locals a mutator has, in the lower half, and how many scopes: one word, for
+/// a scope saves and restores both.
+#[derive(Clone, Copy)]
+struct Height(u64);
+
+impl Height {
+    #[inline]
+    fn locals(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    #[inline]
+    fn scopes(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    #[inline]
+    fn plus_local(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    #[inline]
+    fn plus_scope(self) -> Self {
+        Self(self.0 + (1 << 32))
+    }
+}
+
 /// A scope: where in the program it was opened and where on the stack it begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
@@ -83,9 +110,8 @@ impl MutatorShared {
             serial: next_serial(),
             base: heap.base,
             stack: zeroed_cells(locals),
-            top: Cell::new(0),
+            height: Cell::new(Height(0)),
             frames: zeroed_frames(),
-            depth: Cell::new(0),
             thread_object: AtomicU32::new(0),
             cursors: std::array::from_fn(|_| Cursor::default()),
             cursor_mask: if heap.nursery.is_some() { 0 } else { !0 },
@@ -112,50 +138,53 @@ impl MutatorShared {
     #[inline]
     #[track_caller]
     fn local_cell<T: ?Sized>(&self, local: Local<'_, T>) -> &AtomicU32 {
-        if local.mutator != self.serial {
+        // What is left if the serial numbers agree is the place.
+        let place = local.bits.get() ^ self.serial;
+        if place > MAX_LOCALS as u64 {
             foreign_local();
         }
         // SAFETY: this mutator made the local, with a place on its stack, whose
         // length never changes.
-        unsafe { self.stack.get_unchecked(local.place as usize) }
+        unsafe { self.stack.get_unchecked(place as usize) }
     }
 
     /// Whether there is room for that many more locals.
     #[inline]
     pub(super) fn has_room_for(&self, locals: usize) -> bool {
-        self.top.get() + locals <= self.stack.len()
+        self.height.get().locals() + locals <= self.stack.len()
     }
 
     /// A new local of the innermost scope.
     #[inline]
     pub(super) fn push<'a, T: ?Sized>(&self, raw: Raw) -> Local<'a, T> {
-        let top = self.top.get();
+        let height = self.height.get();
+        let top = height.locals();
         let Some(cell) = self.stack.get(top) else {
             stack_overflow(self.stack.len());
         };
         cell.store(raw.0, Relaxed);
-        self.top.set(top + 1);
+        self.height.set(height.plus_local());
         Local {
-            mutator: self.serial,
-            place: top as u32,
+            // SAFETY: serial numbers are not 0, and a place takes lower bits.
+            bits: unsafe { NonZeroU64::new_unchecked(self.serial | top as u64) },
             scope: PhantomData,
             target: PhantomData,
         }
     }
 
-    /// Opens a scope; answers the stack's height and the number of scopes below it.
+    /// Opens a scope; answers the height below it.
     #[inline]
-    fn open_scope(&self, place: &'static Location<'static>) -> (usize, usize) {
-        let (start, depth) = (self.top.get(), self.depth.get());
-        let Some(frame) = self.frames.get(depth) else {
+    fn open_scope(&self, place: &'static Location<'static>) -> Height {
+        let height = self.height.get();
+        let Some(frame) = self.frames.get(height.scopes()) else {
             scope_overflow();
         };
         frame.set(Frame {
-            start,
+            start: height.locals(),
             place: Some(place),
         });
-        self.depth.set(depth + 1);
-        (start, depth)
+        self.height.set(height.plus_scope());
+        height
     }
 
     /// Calls `f` with each local: its place, where its scope was opened, its cell.
@@ -163,9 +192,10 @@ impl MutatorShared {
         &self,
         mut f: impl FnMut(usize, &'static Location<'static>, &AtomicU32),
     ) {
-        let frames = &self.frames[..self.depth.get()];
+        let height = self.height.get();
+        let frames = &self.frames[..height.scopes()];
         let mut frame = 0;
-        for (place, cell) in self.stack[..self.top.get()].iter().enumerate() {
+        for (place, cell) in self.stack[..height.locals()].iter().enumerate() {
             while frames
                 .get(frame + 1)
                 .is_some_and(|next| next.get().start <= place)
@@ -178,9 +208,21 @@ impl MutatorShared {
     }
 }
 
-fn next_serial() -> NonZeroU64 {
+/// Bits of a local that tell its place.
+const PLACE_BITS: u32 = 24;
+
+/// The most locals that a mutator can have.
+pub(crate) const MAX_LOCALS: usize = (1 << PLACE_BITS) - 1;
+
+fn next_serial() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    NonZeroU64::new(NEXT.fetch_add(1, Relaxed)).expect("2^64 mutators take longer than that")
+    let serial = NEXT.fetch_add(1, Relaxed);
+    // Ten thousand a second for three years.
+    assert!(
+        serial < 1 << (64 - PLACE_BITS),
+        "threads have attached 2^40 times"
+    );
+    serial << PLACE_BITS
 }
 
 /// Cells that take no memory before they are used.
@@ -218,10 +260,10 @@ fn stack_overflow(locals: usize) -> ! {
 /// A reference that a scope of a mutator keeps alive: a cell on the mutator's
 /// stack, which the collector updates when the object moves. `m[local]` is the object.
 pub struct Local<'s, T: ?Sized> {
-    /// The serial number of the mutator, which is never used again: a thread that
+    /// The serial number of the mutator in the upper 40 bits, the cell's place on the
+    /// stack in the others. A serial number is never used again: a thread that
     /// detaches and attaches anew is another mutator.
-    mutator: NonZeroU64,
-    place: u32,
+    bits: NonZeroU64,
     scope: PhantomData<&'s ()>,
     /// Invariant: a local can be assigned.
     target: PhantomData<fn(*const T) -> *const T>,
@@ -244,8 +286,8 @@ impl<T: ?Sized> Copy for Local<'_, T> {}
 pub struct Mutator<'a> {
     pub(crate) shared: &'a MutatorShared,
     pub(crate) heap: &'a HeapInner,
-    /// Stack height and number of frames below this scope.
-    below: (usize, usize),
+    /// What was there before this scope.
+    below: Height,
     /// The shared part, in the mutator that attached.
     attached: Option<Arc<MutatorShared>>,
     not_send: PhantomData<*mut ()>,
@@ -432,9 +474,7 @@ impl<'a> Mutator<'a> {
 impl Drop for Mutator<'_> {
     #[inline]
     fn drop(&mut self) {
-        let (top, depth) = self.below;
-        self.shared.top.set(top);
-        self.shared.depth.set(depth);
+        self.shared.height.set(self.below);
         if let Some(shared) = self.attached.take() {
             self.heap.detach(&shared);
         }

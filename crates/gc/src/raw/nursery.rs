@@ -92,6 +92,9 @@ unsafe fn copy_object(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
+const SURVIVORS_FIT: &str = "survivors fit: address space is reserved for twice the limit, \
+    and the nursery is not filled again beyond it";
+
 /// One evacuation of the nursery.
 pub(crate) struct Evacuation<'h> {
     ground: Ground<'h>,
@@ -175,6 +178,7 @@ impl<'h> Evacuation<'h> {
     }
 
     /// Copies a young object out, unless that has been done.
+    #[inline]
     pub(crate) fn copy(&mut self, raw: Raw) -> Raw {
         let base = self.ground.base;
         // SAFETY: a live nursery object.
@@ -207,24 +211,33 @@ impl<'h> Evacuation<'h> {
         to
     }
 
+    #[inline(always)]
     fn room(&self, bytes: usize) -> Raw {
-        const FORCED: &str = "survivors fit: address space is reserved for twice the limit";
         if bytes > MAX_SMALL {
-            return self
-                .space
-                .take_large(bytes, Demand::Survivors)
-                .expect(FORCED);
+            return self.large_room(bytes);
         }
         let size_class = SizeClass::of(bytes);
         let cursor = &self.cursors[size_class.0 as usize];
         if cursor.next.get() + size_class.cell_bytes() > cursor.limit.get() {
-            self.space
-                .refill(cursor, size_class, Demand::Survivors)
-                .expect(FORCED);
+            self.refill(cursor, size_class);
         }
         let at = cursor.next.get();
         cursor.next.set(at + size_class.cell_bytes());
         Raw::from_offset(at & (super::region::REGION - 1))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn large_room(&self, bytes: usize) -> Raw {
+        let taken = self.space.take_large(bytes, Demand::Survivors);
+        taken.expect(SURVIVORS_FIT)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill(&self, cursor: &Cursor, size_class: SizeClass) {
+        let refilled = self.space.refill(cursor, size_class, Demand::Survivors);
+        refilled.expect(SURVIVORS_FIT);
     }
 
     /// Reads the slots of everything copied so far, copying what they refer to.
@@ -390,8 +403,9 @@ impl<'h> Evacuation<'h> {
         }
     }
 
-    /// Empties the nursery. Nothing may refer into it any more.
-    pub(crate) fn finish(self) {
+    /// Empties the nursery, and gives its memory back if it is not needed soon.
+    /// Nothing may refer into it any more.
+    pub(crate) fn finish(self, release: bool) {
         if self.space.poisons() {
             let bytes = self.nursery.used();
             // SAFETY: everything that survived has been copied out.
@@ -401,6 +415,9 @@ impl<'h> Evacuation<'h> {
                     .at(NURSERY_START)
                     .write_bytes(POISON, bytes)
             };
+        }
+        if release {
+            self.space.pages.release_nursery(self.nursery.bytes());
         }
         self.nursery.reset();
     }

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
 
 use super::os::Reservation;
-use super::region::{Base, MATURE_START, PAGE, RECORDS_START};
+use super::region::{Base, MATURE_START, NURSERY_START, PAGE, RECORDS_START};
 
 /// What the pages of an extent are used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,6 +179,11 @@ impl Pages {
         self.used.fetch_sub(count, Relaxed);
         let mut free = self.free.lock().unwrap();
         free.insert(start, count, true);
+    }
+
+    /// Returns the memory of the nursery to the system.
+    pub(crate) fn release_nursery(&self, bytes: usize) {
+        self.memory.release(NURSERY_START, bytes);
     }
 
     /// Returns the memory of free pages to the system, except for about `keep` bytes.

@@ -6,9 +6,10 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::ptr;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use heaphound_heap::class::Elements;
+use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
 use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Shape, Trace};

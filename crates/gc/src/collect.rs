@@ -154,8 +154,10 @@ impl HeapInner {
         };
         let begin = Instant::now();
         let abort = AbortOnUnwind;
-        let collector = &mut *self.collector.lock().unwrap();
-        let (mut stats, outcome) = self.perform(collector, kind, cause, bytes, census);
+        let (mut stats, outcome) = {
+            let mut collector = self.collector.lock().unwrap();
+            self.perform(&mut collector, kind, cause, bytes, census)
+        };
         stats.time_to_safepoint = time_to_safepoint;
         stats.pause = time_to_safepoint + begin.elapsed();
         std::mem::forget(abort);
@@ -582,7 +584,10 @@ impl HeapInner {
         Some(written.map(|()| path).map_err(|error| error.to_string()))
     }
 
+    /// Records a collection and tells whoever listens, with the world running and
+    /// nothing locked: a listener may do as it likes.
     fn report(&self, stats: CollectionStats) {
+        self.stats.lock().unwrap().record(stats.clone());
         tracing::info!(
             heap = self.id,
             number = stats.number,
@@ -601,7 +606,6 @@ impl HeapInner {
         if self.config.log {
             log_line(format_args!("{stats}"));
         }
-        self.stats.lock().unwrap().record(stats);
     }
 
     /// Names the mutators that a collection has been waiting for.

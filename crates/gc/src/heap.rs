@@ -1,8 +1,9 @@
 //! The heap: what it is made of, and who may touch what when.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 
+use heaphound_heap::sync::Mutex;
 use heaphound_heap::{Root, RootKind};
 
 use crate::classes::Classes;

@@ -7,9 +7,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::sync::{Condvar, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
+
+use heaphound_heap::sync::{Condvar, Mutex};
 
 /// The state of one heap's world.
 #[derive(Default)]

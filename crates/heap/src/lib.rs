@@ -12,7 +12,8 @@
 pub mod class;
 pub mod pool;
 pub mod root;
-mod sync;
+#[doc(hidden)]
+pub mod sync;
 pub mod text;
 pub mod value;
 pub mod view;

@@ -9,8 +9,10 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::sync::{Arc, Mutex};
+
+use heaphound_heap::sync::Mutex;
 
 use super::mutator::{Local, Mutator};
 use super::object::Managed;

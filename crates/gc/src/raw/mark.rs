@@ -16,10 +16,10 @@
 //! The loop is compiled once for each kind of [`Visitor`]; with none, what is left is
 //! the plain loop. A visitor sees, it cannot change what is marked.
 
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::pool::Pool;
+use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, FieldKind};
 
 use super::header::{Epoch, Word};

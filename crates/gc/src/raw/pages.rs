@@ -6,8 +6,9 @@
 //! page by page when a collection finds more free than will be needed soon.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
+
+use heaphound_heap::sync::Mutex;
 
 use super::os::Reservation;
 use super::region::{Base, MATURE_START, NURSERY_START, PAGE, RECORDS_START};

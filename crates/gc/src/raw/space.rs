@@ -8,8 +8,9 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+
+use heaphound_heap::sync::Mutex;
 
 use super::header::{Epoch, Word};
 use super::pages::{Pages, Use};

@@ -162,6 +162,11 @@ impl HeapInner {
         stats.pause = time_to_safepoint + begin.elapsed();
         std::mem::forget(abort);
         self.safepoints.resume(&shared.runs);
+        if cause == Cause::Allocation
+            && let Some(nursery) = &self.nursery
+        {
+            self.space.pages.prepare(nursery.bytes());
+        }
         self.report(stats);
         outcome
     }

@@ -84,6 +84,22 @@ impl Reservation {
         }
     }
 
+    /// Has memory put behind a committed range now rather than when it is touched;
+    /// what is there already stays as it is.
+    pub(crate) fn populate(&self, offset: usize, bytes: usize) {
+        assert!(offset + bytes <= self.bytes);
+        #[cfg(target_os = "linux")]
+        // SAFETY: advice about our own mapping that changes no contents; systems that do
+        // not know it refuse.
+        unsafe {
+            libc::madvise(
+                self.start.as_ptr().add(offset).cast(),
+                bytes,
+                libc::MADV_POPULATE_WRITE,
+            );
+        }
+    }
+
     /// Gives the memory behind a committed range back; it stays committed and reads as
     /// zero from now on. The caller vouches that nobody uses what was there.
     pub(crate) fn release(&self, offset: usize, bytes: usize) {

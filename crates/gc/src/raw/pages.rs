@@ -64,6 +64,8 @@ struct FreePages {
     /// Pages from here on were never used.
     frontier: u32,
     committed: u32,
+    /// Pages up to here have memory behind them, though nobody may have used them.
+    populated: u32,
 }
 
 impl Pages {
@@ -153,9 +155,16 @@ impl Pages {
 
     fn advance(&self, free: &mut FreePages, count: u32) -> Option<u32> {
         let start = free.frontier;
-        let end = start
-            .checked_add(count)
-            .filter(|&end| end <= self.capacity)?;
+        let end = self.commit_to(free, start.checked_add(count)?)?;
+        free.frontier = end;
+        Some(start)
+    }
+
+    /// Sees to it that pages up to `end` can be used.
+    fn commit_to(&self, free: &mut FreePages, end: u32) -> Option<u32> {
+        if end > self.capacity {
+            return None;
+        }
         if end > free.committed {
             let target = (end as usize * PAGE)
                 .next_multiple_of(COMMIT_STEP)
@@ -167,8 +176,29 @@ impl Pages {
             self.memory.prefer_huge_pages(from, bytes);
             free.committed = (target / PAGE) as u32;
         }
-        free.frontier = end;
-        Some(start)
+        Some(end)
+    }
+
+    /// Has memory ready for the survivors of the next nursery collection, so that the
+    /// world need not wait while the system finds and clears it.
+    pub(crate) fn prepare(&self, bytes: usize) {
+        let (from, to) = {
+            let free = &mut *self.free.lock().unwrap();
+            let wanted = ((bytes / PAGE) as u32).saturating_sub(free.dirty());
+            if wanted == 0 || self.used.load(Relaxed) + wanted > self.most {
+                return;
+            }
+            let Some(end) = self.commit_to(free, free.frontier + wanted) else {
+                return;
+            };
+            let from = free.populated.max(free.frontier);
+            free.populated = free.populated.max(end);
+            (from, end)
+        };
+        if from < to {
+            let bytes = (to - from) as usize * PAGE;
+            self.memory.populate(Self::offset(from), bytes);
+        }
     }
 
     /// Gives an extent back.
@@ -193,6 +223,11 @@ impl Pages {
     }
 
     fn trim_free(&self, free: &mut FreePages, keep: usize) {
+        if keep == 0 && free.populated > free.frontier {
+            let bytes = (free.populated - free.frontier) as usize * PAGE;
+            self.memory.release(Self::offset(free.frontier), bytes);
+            free.populated = free.frontier;
+        }
         let mut kept = 0;
         for (&start, (length, dirty)) in &mut free.by_start {
             let bytes = *length as usize * PAGE;

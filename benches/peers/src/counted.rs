@@ -9,13 +9,11 @@
 //! One cell holds all slots of an object, as a program would write it: a cell
 //! has a borrow flag, and one for each slot would double the slots.
 
-use std::time::Instant;
-
 use super::{Blob, Cell, Gc};
 use crate::for_each_size_class;
 use crate::workload::graph::{self, Birth, Graph, Kind};
 use crate::workload::script::{self, Operation, Script};
-use crate::workload::{self, Digest, Figure, Longest, Outcome, Scale, sizes};
+use crate::workload::{self, Digest, Figure, Longest, Outcome, Scale, Stopwatch, sizes};
 
 struct Tree {
     edges: Cell<TreeEdges>,
@@ -132,7 +130,7 @@ pub fn mark(scale: Scale, collect: impl Fn(&Directories)) -> Outcome {
 
     // Dropping the handles is part of letting go, and a counting
     // collector does some of its work there.
-    let start = Instant::now();
+    let start = Stopwatch::start();
     directories[graph::LOST_PART as usize] = Vec::new();
     collect(&directories);
     let quarter = start.elapsed();
@@ -346,7 +344,7 @@ pub fn binary_trees<const TIMED: bool>(scale: Scale) -> Outcome {
         pause.time::<TIMED, _>(|| drop(tree));
         sum
     };
-    let start = Instant::now();
+    let start = Stopwatch::start();
     digest.add(1, sum_and_drop(&mut pause, depth + 1));
     let kept = Node::tree::<TIMED>(&mut pause, depth);
     for (depth, trees) in workload::short_trees(depth) {
@@ -368,7 +366,7 @@ pub fn binary_trees<const TIMED: bool>(scale: Scale) -> Outcome {
 
 pub fn garbage_only(scale: Scale) -> Outcome {
     let mut digest = Digest::default();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     for payload in 0..workload::garbage_objects(scale) {
         let node = Gc::new(Node {
             left: None,
@@ -585,7 +583,7 @@ impl Structures {
 pub fn mutation(scale: Scale) -> Outcome {
     let size = script::Size::new(scale);
     let mut digest = Digest::default();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut structures = Structures::new(size);
     for key in size.first_keys() {
         structures.insert(key, Value::new(script::first_value(key)));

@@ -96,12 +96,10 @@ macro_rules! trace_slots {
 mod programs;
 
 mod sync {
-    use std::time::Instant;
-
     use ::dumpster::Trace;
     use ::dumpster::sync::Gc;
 
-    use crate::workload::{self, Digest, Figure, Outcome, Scale};
+    use crate::workload::{self, Digest, Figure, Outcome, Scale, Stopwatch};
 
     #[derive(Trace)]
     struct Node {
@@ -152,7 +150,7 @@ mod sync {
             }
             digest
         };
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let mut digest = Digest::default();
         std::thread::scope(|scope| {
             let threads = [scope.spawn(mutator), scope.spawn(mutator)];

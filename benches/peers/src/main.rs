@@ -18,6 +18,7 @@ mod boa;
 mod boehm;
 mod dumpster;
 mod gc_arena;
+mod heaphound;
 mod mmtk_peer;
 mod report;
 mod workload;
@@ -32,8 +33,9 @@ use clap::Parser;
 use report::{Measurement, Report};
 use workload::{Job, Mode, Outcome, Scale, Workload};
 
-/// Everyone who takes part. Ours come first once they are listed here.
+/// Everyone who takes part, ours first.
 const COMPETITORS: &[&[Competitor]] = &[
+    heaphound::COMPETITORS,
     mmtk_peer::COMPETITORS,
     gc_arena::COMPETITORS,
     boa::COMPETITORS,
@@ -242,13 +244,20 @@ fn measure(measurement: &Measurement, timeout: Duration) -> Result<Outcome, Stri
             .map_err(|error| error.to_string())?;
     }
     if !status.success() {
-        let reason = errors
-            .lines()
-            .rfind(|line| !line.trim().is_empty())
-            .unwrap_or("");
+        let reason = failure_reason(&errors);
         return Err(format!("{status}: {reason}"));
     }
     serde_json::from_str(&output).map_err(|error| format!("unreadable result: {error}"))
+}
+
+/// What a child that failed had to say: a panic's message, or the last line.
+fn failure_reason(errors: &str) -> &str {
+    let mut lines = errors.lines().filter(|line| !line.trim().is_empty());
+    let last = lines.clone().next_back().unwrap_or("");
+    lines
+        .find(|line| line.contains("panicked at"))
+        .and_then(|_| lines.next())
+        .unwrap_or(last)
 }
 
 /// The child's side of [`measure`].

@@ -1,8 +1,8 @@
 //! What is printed and written: the machine, one table per figure, JSON.
 //!
 //! A row is a competitor with its number of collector threads; the number is
-//! the median over the rounds, with the smallest and largest beside it. The
-//! last columns divide it by our own median with as many threads, or with one
+//! the median over the rounds, with the smallest and largest and the median of
+//! processor time beside it. The last columns divide it by our own median with as many threads, or with one
 //! where ours was not measured with as many. Above one, ours is better.
 
 use std::collections::BTreeMap;
@@ -94,6 +94,8 @@ struct Row {
     collector_threads: usize,
     #[serde(flatten)]
     spread: Spread,
+    /// The median of processor time, where it was taken.
+    cpu: Option<f64>,
     /// Median divided by ours, in the order of [`OURS`].
     ratio_to_ours: [Option<f64>; 2],
     /// Resident memory divided by the nominal live data.
@@ -217,12 +219,13 @@ impl WorkloadReport {
             println!();
             println!("   {}", figure.title());
             println!(
-                "   {:<20} {:>7} {:>10} {:>10} {:>10} {:>11} {:>9}{}",
+                "   {:<20} {:>7} {:>10} {:>10} {:>10} {:>10} {:>11} {:>9}{}",
                 "",
                 "threads",
                 "median",
                 "min",
                 "max",
+                "cpu",
                 "×marksweep",
                 "×gen",
                 if figure == Figure::RssMib {
@@ -236,11 +239,14 @@ impl WorkloadReport {
                 let [marksweep, r#gen] = row.ratio_to_ours.map(|ratio| {
                     ratio.map_or_else(|| "–".to_string(), |ratio| format!("{ratio:.2}"))
                 });
+                let cpu = row
+                    .cpu
+                    .map_or_else(|| "–".to_string(), |cpu| format!("{cpu:.1}"));
                 let live = row
                     .ratio_to_live
                     .map_or_else(String::new, |ratio| format!("{ratio:>10.2}"));
                 println!(
-                    "   {:<20} {:>7} {median:>10.1} {min:>10.1} {max:>10.1} {marksweep:>11} {:>9}{live}",
+                    "   {:<20} {:>7} {median:>10.1} {min:>10.1} {max:>10.1} {cpu:>10} {marksweep:>11} {:>9}{live}",
                     row.competitor, row.collector_threads, r#gen
                 );
             }
@@ -256,6 +262,7 @@ fn rows(measurements: &[Measurement]) -> Vec<Row> {
         Figure::QuarterGarbageMs,
         Figure::TotalMs,
         Figure::LongestPauseMs,
+        Figure::NurseryPauseMs,
         Figure::RssMib,
     ] {
         for measurement in measurements {
@@ -271,6 +278,10 @@ fn rows(measurements: &[Measurement]) -> Vec<Row> {
                 competitor: measurement.competitor,
                 collector_threads: threads,
                 spread,
+                cpu: figure
+                    .cpu()
+                    .and_then(|cpu| measurement.spread(cpu))
+                    .map(|cpu| cpu.median),
                 ratio_to_ours: OURS.map(|ours| {
                     let with = |threads: usize| {
                         measurements

@@ -252,9 +252,12 @@ impl World {
         world
     }
 
-    pub fn register(thread: *mut Shared) {
+    /// Makes and registers a thread while no collection is under way.
+    pub fn register(make: impl FnOnce() -> Box<Shared>) -> Box<Shared> {
         let mut world = Self::lock_between_collections();
-        world.threads.push(RegisteredThread(thread));
+        let mut thread = make();
+        world.threads.push(RegisteredThread(&raw mut *thread));
+        thread
     }
 
     pub fn unregister(thread: *mut Shared) {

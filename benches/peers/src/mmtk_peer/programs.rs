@@ -4,15 +4,13 @@
 //! under a fixed place for a program's long-lived data, pushed and popped for
 //! what a function holds.
 
-use std::time::Instant;
-
 use super::Plan;
 use super::binding::World;
 use super::object::{ClassId, Object};
 use super::thread::Thread;
 use crate::workload::graph::{self, Birth, Graph, Kind};
 use crate::workload::script::{self, Operation, Script};
-use crate::workload::{self, Digest, Figure, Outcome, Scale, sizes};
+use crate::workload::{self, Digest, Figure, Outcome, Scale, Stopwatch, sizes};
 
 /// Places on the root stack while the graph is built: a table for each kind of
 /// object, then the directories.
@@ -40,7 +38,7 @@ pub fn mark<P: Plan>(scale: Scale) -> Outcome {
     let mut checksum = check(&thread);
 
     thread.set_root(place::DIRECTORIES + graph::LOST_PART as usize, Object::NULL);
-    let start = Instant::now();
+    let start = Stopwatch::start();
     thread.collect_fully();
     let quarter = start.elapsed();
     checksum.add(1, check(&thread).0);
@@ -261,10 +259,11 @@ fn grow_trees<P: Plan>(thread: &mut Thread<P>, depth: u32, digest: &mut Digest) 
 pub fn binary_trees<P: Plan>(scale: Scale) -> Outcome {
     let depth = workload::tree_depth(scale);
     let mut digest = Digest::default();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut thread = Thread::<P>::attach();
     grow_trees(&mut thread, depth, &mut digest);
     let total = start.elapsed();
+    thread.collect_fully();
     Outcome::new(digest)
         .with_time(Figure::TotalMs, total)
         .with_memory(
@@ -291,14 +290,14 @@ fn make_garbage<P: Plan>(thread: &mut Thread<P>, objects: u64, digest: &mut Dige
 
 pub fn garbage_only<P: Plan>(scale: Scale) -> Outcome {
     let mut digest = Digest::default();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut thread = Thread::<P>::attach();
     make_garbage(&mut thread, workload::garbage_objects(scale), &mut digest);
     Outcome::new(digest).with_time(Figure::TotalMs, start.elapsed())
 }
 
 pub fn two_mutators<P: Plan>(scale: Scale) -> Outcome {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mutator = || {
         let mut digest = Digest::default();
         let mut thread = Thread::<P>::attach();
@@ -482,7 +481,7 @@ impl<'a, P: Plan> Structures<'a, P> {
 pub fn mutation<P: Plan>(scale: Scale) -> Outcome {
     let size = script::Size::new(scale);
     let mut digest = Digest::default();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut thread = Thread::<P>::attach();
     let mut structures = Structures::new(&mut thread, size);
     for key in size.first_keys() {

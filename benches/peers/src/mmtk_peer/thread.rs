@@ -54,18 +54,7 @@ const MAX_ROOTS: usize = 4096;
 
 impl<P: Plan> Thread<P> {
     pub fn attach() -> Self {
-        // MMTk wants the thread's identity when it makes the mutator, and the
-        // identity is the address of what will hold the mutator.
-        let mut shared = Box::<Shared>::new_uninit();
-        let address = mmtk::util::Address::from_mut_ptr(shared.as_mut_ptr());
-        let tls = VMMutatorThread(VMThread(OpaquePointer::from_address(address)));
-        shared.write(Shared {
-            mutator: memory_manager::bind_mutator(mmtk(), tls),
-            roots: vec![Object::NULL; MAX_ROOTS].into_boxed_slice(),
-            top: 0,
-        });
-        // SAFETY: just written.
-        let mut shared = unsafe { shared.assume_init() };
+        let mut shared = World::register(Shared::new);
         let selector = memory_manager::get_allocator_mapping(mmtk(), AllocationSemantics::Default);
         let offset = Mutator::<PeerVm>::get_allocator_base_offset(selector);
         // SAFETY: MMTk documents that the allocator lies at this offset; the
@@ -90,7 +79,6 @@ impl<P: Plan> Thread<P> {
             P::BUMPS,
             !matches!(selector, AllocatorSelector::FreeList(_))
         );
-        World::register(&raw mut *shared);
         Thread {
             shared,
             fast,
@@ -292,6 +280,21 @@ impl<P: Plan> Drop for Thread<P> {
 }
 
 impl Shared {
+    /// MMTk wants the thread's identity when it makes the mutator, and the
+    /// identity is the address of what will hold the mutator.
+    fn new() -> Box<Self> {
+        let mut shared = Box::<Shared>::new_uninit();
+        let address = mmtk::util::Address::from_mut_ptr(shared.as_mut_ptr());
+        let tls = VMMutatorThread(VMThread(OpaquePointer::from_address(address)));
+        shared.write(Shared {
+            mutator: memory_manager::bind_mutator(mmtk(), tls),
+            roots: vec![Object::NULL; MAX_ROOTS].into_boxed_slice(),
+            top: 0,
+        });
+        // SAFETY: just written.
+        unsafe { shared.assume_init() }
+    }
+
     /// Slots of the root stack that are not null.
     pub fn root_slots(&mut self) -> Vec<SimpleSlot> {
         self.roots[..self.top]

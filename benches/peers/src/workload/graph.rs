@@ -213,7 +213,7 @@ impl Graph {
         let edge = |slot: u32, per_unit: u32| {
             let bits = bits(Kind::Record, record, slot);
             // Eight in nine cross edges exist.
-            (bits % 9 != 0).then(|| self.target(unit, bits, per_unit))
+            (!bits.is_multiple_of(9)).then(|| self.target(unit, bits, per_unit))
         };
         RecordEdges {
             record: edge(0, RECORDS),

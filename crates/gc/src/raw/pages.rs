@@ -224,7 +224,8 @@ impl Pages {
 
     fn trim_free(&self, free: &mut FreePages, keep: usize) {
         if keep == 0 && free.populated > free.frontier {
-            let bytes = (free.populated - free.frontier) as usize * PAGE;
+            // All that was never used: the system may have populated whole huge pages.
+            let bytes = (free.committed - free.frontier) as usize * PAGE;
             self.memory.release(Self::offset(free.frontier), bytes);
             free.populated = free.frontier;
         }

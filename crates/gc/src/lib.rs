@@ -8,6 +8,7 @@
 //!
 //! How it works: `collect.rs` is the order of events, `raw/` is everything that
 //! touches managed memory, with its invariants.
+#![deny(unsafe_code)]
 
 mod classes;
 mod collect;
@@ -16,6 +17,7 @@ mod crew;
 mod error;
 mod heap;
 mod policy;
+#[allow(unsafe_code)]
 mod raw;
 mod safepoint;
 mod stats;

@@ -49,14 +49,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let text = std::fs::read_to_string(&snapshot)?;
     println!("\nHow the heap file leads to them:");
-    let first = |what: &str| text.lines().find(|line| line.contains(what)).unwrap_or("");
-    for what in [
-        "root static:customers",
-        "Customer[]#1[0] ->",
-        ".history -> ",
-        ".before -> ",
-    ] {
-        println!("  {}", first(what));
+    // From the static to a customer, to its history, and along that.
+    let follow = |lead: &str| {
+        text.lines()
+            .find(|line| line.starts_with(lead))
+            .unwrap_or("")
+    };
+    let target = |line: &str| line.rsplit(' ').next().unwrap_or("").to_string();
+    let mut line = follow("root static:customers");
+    println!("  {line}");
+    for slot in ["[0]", ".history", ".before", ".before"] {
+        line = follow(&format!("{}{slot} ->", target(line)));
+        println!("  {line}");
     }
     let kept = text
         .lines()

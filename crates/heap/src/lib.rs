@@ -3,18 +3,27 @@
 //! An *object* has a *class* and *slots*; a slot that holds a reference gives
 //! an *edge* (from, slot, to); a trace starts at *roots*. This crate names those
 //! things ([`class`], [`root`], [`value`]), shows a stopped heap of any origin as a
-//! [`view::HeapView`], writes it as [`text`], and shares the work of a
-//! parallel trace among threads ([`pool`]).
+//! [`view::HeapView`], keeps one in memory ([`snapshot`]), traces it on several threads
+//! ([`mod@trace`], [`pool`]), and answers: [`probe`]s, [`path`]s, [`set`]s of objects, all told as
+//! [`finding`]s.
 //!
-//! Nothing here knows how a heap stores its objects, and nothing here does I/O.
+//! Nothing here knows how a live heap stores its objects, and nothing here does I/O.
 #![forbid(unsafe_code)]
 
 pub mod class;
+#[doc(hidden)]
+pub mod crew;
+pub mod finding;
+pub mod path;
 pub mod pool;
+pub mod probe;
 pub mod root;
+pub mod set;
+pub mod snapshot;
 #[doc(hidden)]
 pub mod sync;
 pub mod text;
+pub mod trace;
 pub mod value;
 pub mod view;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What holds a root, in the order in which canonical traces take them.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RootKind {
     /// A named global.
     Static,
@@ -13,8 +13,55 @@ pub enum RootKind {
     ThreadStack,
     /// A handle that lives outside any scope and belongs to no thread.
     Handle,
-    /// An object that waits for its finalizer.
+    /// Something else that the runtime holds on to.
+    Other,
+    /// An object that waits for its finalizer: kept, but not alive.
     Finalizer,
+}
+
+/// Which of a thread's roots are meant: PHALANX's three versions of a question about
+/// threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Part {
+    /// Its stack.
+    Stack,
+    /// Its thread object.
+    Object,
+    /// Both.
+    #[default]
+    Both,
+}
+
+/// Some of the roots of a heap. Objects that wait for their finalizers are never among
+/// them: they are no more alive than what died beside them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RootSet<'a> {
+    /// All of them.
+    All,
+    /// Those of one thread.
+    Thread(&'a str, Part),
+    /// All but those of one thread.
+    AllBut(&'a str, Part),
+}
+
+impl RootSet<'_> {
+    /// Whether roots of that kind and name are among them.
+    pub fn includes(self, kind: RootKind, name: &str) -> bool {
+        let of_thread = |thread: &str, part| {
+            let kind = match kind {
+                RootKind::ThreadStack => Part::Stack,
+                RootKind::ThreadObject => Part::Object,
+                _ => return false,
+            };
+            name == thread && (part == Part::Both || part == kind)
+        };
+        kind != RootKind::Finalizer
+            && match self {
+                Self::All => true,
+                Self::Thread(thread, part) => of_thread(thread, part),
+                Self::AllBut(thread, part) => !of_thread(thread, part),
+            }
+    }
 }
 
 /// A root and the name by which a person knows it.
@@ -22,12 +69,25 @@ pub enum RootKind {
 pub struct Root {
     /// What holds it.
     pub kind: RootKind,
-    /// The static's or the thread's name; where a handle was made.
+    /// The static's or the thread's name, which no other thread of the view has; where
+    /// a handle was made.
     pub name: String,
     /// The scope that holds a stack root, by its place in the program.
     pub scope: Option<String>,
     /// Tells apart roots of one kind and name: the local's place on the stack.
     pub index: u32,
+}
+
+impl Root {
+    /// The first root of that kind and name, of no particular scope.
+    pub fn new(kind: RootKind, name: &str) -> Self {
+        Self {
+            kind,
+            name: name.into(),
+            scope: None,
+            index: 0,
+        }
+    }
 }
 
 impl fmt::Display for Root {
@@ -38,6 +98,7 @@ impl fmt::Display for Root {
             RootKind::ThreadObject => write!(f, "thread-object:{name}"),
             RootKind::ThreadStack => write!(f, "thread:{name}[{index}]"),
             RootKind::Handle => write!(f, "handle:{name}[{index}]"),
+            RootKind::Other => write!(f, "other:{name}[{index}]"),
             RootKind::Finalizer => write!(f, "finalizer:{name}[{index}]"),
         }
     }

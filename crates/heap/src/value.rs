@@ -67,6 +67,52 @@ impl PlainKind {
     }
 }
 
+impl PlainKind {
+    /// The bits of a value in a field of this kind, if it fits.
+    pub fn encode(self, value: Value) -> Option<u64> {
+        let integer = match value {
+            Value::Unsigned(value) => Some(value as i128),
+            Value::Signed(value) => Some(value as i128),
+            _ => None,
+        };
+        let within = |least: i128, most: i128| {
+            let value = integer?;
+            (least..=most).contains(&value).then_some(value as u64)
+        };
+        let float = match value {
+            Value::Float(value) => Some(value),
+            _ => integer.map(|value| value as f64),
+        };
+        match self {
+            Self::Bool => match value {
+                Value::Bool(value) => Some(value as u64),
+                _ => None,
+            },
+            Self::Char => match value {
+                Value::Char(value) => Some(value as u64),
+                _ => None,
+            },
+            Self::U8 => within(0, u8::MAX as i128),
+            Self::U16 => within(0, u16::MAX as i128),
+            Self::U32 => within(0, u32::MAX as i128),
+            Self::U64 => within(0, u64::MAX as i128),
+            Self::I8 => within(i8::MIN as i128, i8::MAX as i128),
+            Self::I16 => within(i16::MIN as i128, i16::MAX as i128),
+            Self::I32 => within(i32::MIN as i128, i32::MAX as i128),
+            Self::I64 => within(i64::MIN as i128, i64::MAX as i128),
+            Self::F32 => float.map(|value| (value as f32).to_bits() as u64),
+            Self::F64 => float.map(f64::to_bits),
+            Self::Enum { variants } => match value {
+                Value::Variant(name) => {
+                    let place = variants.iter().position(|&variant| variant == name);
+                    place.map(|place| place as u64)
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
 /// A plain-data value as a report or a query sees it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use crate::class::{ClassId, ClassInfo};
-use crate::root::Root;
+use crate::class::{ClassId, ClassInfo, FieldKind};
+use crate::root::{Root, RootSet};
 use crate::value::Value;
 
 /// Where in its object an edge starts.
@@ -27,10 +27,22 @@ pub enum Strength {
     Dependent,
 }
 
+impl Strength {
+    /// How a slot of that kind holds its target.
+    pub fn of(kind: FieldKind) -> Self {
+        match kind {
+            FieldKind::Weak => Self::Weak,
+            FieldKind::Dependent => Self::Dependent,
+            _ => Self::Strong,
+        }
+    }
+}
+
 /// A heap that stands still while it is looked at.
 pub trait HeapView {
-    /// An object's name within this view.
-    type Object: Copy + Eq + Ord + Hash;
+    /// What stands for an object within this view: a dense number in a snapshot,
+    /// something that nobody can make up in a live heap.
+    type Object: Copy + Eq + Ord + Hash + Send + Sync;
 
     /// All classes, in the order of their ids.
     fn classes(&self) -> &[ClassInfo];
@@ -41,18 +53,55 @@ pub trait HeapView {
     /// Bytes that the object itself takes, header included.
     fn bytes_of(&self, object: Self::Object) -> usize;
 
+    /// The running threads, each by a name that no other has.
+    fn threads(&self) -> &[String];
+
     /// All roots, ordered by kind, name and index.
     fn for_each_root(&self, f: impl FnMut(&Root, Self::Object));
+
+    /// What some of the roots refer to, in any order; an object may come more than once.
+    fn for_each_root_target(&self, roots: RootSet<'_>, mut f: impl FnMut(Self::Object)) {
+        self.for_each_root(|root, object| {
+            if roots.includes(root.kind, &root.name) {
+                f(object);
+            }
+        });
+    }
 
     /// The edges that leave an object, in the order of its slots.
     fn for_each_edge(&self, object: Self::Object, f: impl FnMut(Place, Strength, Self::Object));
 
-    /// The plain-data value at an index into the class's `fields`.
+    /// The edges that retain, in the order of slots: strong ones, and dependent ones
+    /// whose key lives. Traces and paths follow these.
+    fn for_each_strong_edge(&self, object: Self::Object, f: impl FnMut(Place, Self::Object));
+
+    /// The plain-data value at an index into the class's `fields`, where it is known.
     fn plain_value(&self, object: Self::Object, field: usize) -> Option<Value>;
+
+    /// How many elements an array has, where it is known.
+    fn length_of(&self, object: Self::Object) -> Option<usize>;
+
+    /// The text of a string object, where it is known.
+    fn text_of(&self, object: Self::Object) -> Option<String>;
+
+    /// The name by which reports speak of an object: `Node#17`.
+    fn name_of(&self, object: Self::Object) -> String;
 
     /// What is known of a class.
     fn class(&self, id: ClassId) -> &ClassInfo {
         &self.classes()[id.0 as usize - 1]
+    }
+
+    /// The slot at a place of an object, as it follows the object in a report: `.next`,
+    /// `[3]`.
+    fn slot_name(&self, object: Self::Object, place: Place) -> String {
+        match place {
+            Place::Field(i) => {
+                let class = self.class(self.class_of(object));
+                format!(".{}", class.fields[i as usize].name)
+            }
+            Place::Element(i) => format!("[{i}]"),
+        }
     }
 }
 

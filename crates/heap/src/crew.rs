@@ -1,4 +1,4 @@
-//! Threads that help with a collection.
+//! Threads that help with a collection or a trace.
 //!
 //! They live as long as one phase. A pool that is kept would save some microseconds a
 //! collection, but whoever waits for a pool may be given other work meanwhile, and a
@@ -9,7 +9,7 @@ use std::thread;
 
 /// Calls `work` with 0 to `workers` − 1, each on a thread of its own, the first on
 /// this one. `missing` is called for each thread that the system refused.
-pub(crate) fn run<R: Send>(
+pub fn run<R: Send>(
     workers: usize,
     work: impl Fn(usize) -> R + Sync,
     missing: impl Fn(),
@@ -18,7 +18,7 @@ pub(crate) fn run<R: Send>(
         let work = &work;
         let spawn = |index| {
             thread::Builder::new()
-                .name(format!("heaphound-gc-{index}"))
+                .name(format!("heaphound-{index}"))
                 .spawn_scoped(scope, move || work(index))
                 .inspect_err(|_| missing())
                 .ok()
@@ -26,17 +26,13 @@ pub(crate) fn run<R: Send>(
         let others: Vec<_> = (1..workers).filter_map(spawn).collect();
         let mut results = vec![work(0)];
         let joined = others.into_iter().map(|other| other.join());
-        results.extend(joined.map(|result| result.expect("a collector thread does not panic")));
+        results.extend(joined.map(|result| result.expect("a helping thread does not panic")));
         results
     })
 }
 
 /// Maps all items, in any order, some on each of the workers.
-pub(crate) fn map<T: Sync, R: Send>(
-    workers: usize,
-    items: &[T],
-    f: impl Fn(&T) -> R + Sync,
-) -> Vec<R> {
+pub fn map<T: Sync, R: Send>(workers: usize, items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     const BATCH: usize = 64;
     let workers = workers.min(items.len().div_ceil(BATCH)).max(1);
     if workers == 1 {

@@ -1,0 +1,259 @@
+//! Findings: something true and notable about a heap, in words that outlive it.
+//!
+//! A finding holds names, not objects, so that it can be kept, compared and reported when
+//! the program runs again or the snapshot is gone. How it looks on paper is another
+//! crate's business.
+
+use std::fmt;
+
+use crate::root::Root;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Probably not meant.
+    Warning,
+    /// Not what the programmer said.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// An object as a report names it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Named {
+    /// `Node#17`
+    pub name: String,
+    /// `Node`
+    pub class: String,
+}
+
+/// A way through the heap: from a root, or from an object if `root` is none.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Path {
+    /// Where it starts.
+    pub root: Option<Root>,
+    /// The first object.
+    pub first: Named,
+    /// How it goes on.
+    pub hops: Vec<Hop>,
+}
+
+/// A step of a path: through a slot of the object before to the next.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Hop {
+    /// `next`; empty for an element of an array.
+    pub slot: String,
+    /// Which element.
+    pub index: Option<u32>,
+    /// Where it leads.
+    pub to: Named,
+}
+
+impl Path {
+    /// The object that the path leads to.
+    pub fn last(&self) -> &Named {
+        self.hops.last().map_or(&self.first, |hop| &hop.to)
+    }
+}
+
+impl fmt::Display for Hop {
+    /// The slot as it follows its object: `.next`, `[3]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            Some(index) => write!(f, "[{index}]"),
+            None => write!(f, ".{}", self.slot),
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(root) = &self.root {
+            write!(f, "{root} → ")?;
+        }
+        write!(f, "{}", self.first.name)?;
+        for hop in &self.hops {
+            write!(f, " {hop} → {}", hop.to.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// A path with what it shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Evidence {
+    /// `thread:worker-1 reaches it`; may be empty.
+    pub label: String,
+    /// The way.
+    pub path: Path,
+}
+
+/// What a person would know a finding by, from run to run: a hash of its kind and of its
+/// paths as classes and slots. Indices do not count, nor how often a part of a path
+/// repeats.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Fingerprint(pub u64);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// Something true and notable about a heap.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What sort of finding it is: `shared`, `not-dominated`.
+    pub kind: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is the matter, in a sentence.
+    pub message: String,
+    /// The objects that it is about.
+    pub objects: Vec<Named>,
+    /// The paths that prove it.
+    pub evidence: Vec<Evidence>,
+    /// Where in the program it was asked or asserted.
+    pub place: Option<String>,
+    /// The collection that found it, if one did.
+    pub collection: Option<u64>,
+    /// What was left out, if anything was.
+    pub notes: Vec<String>,
+}
+
+impl Finding {
+    /// What it is known by from run to run.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut hash = Fnv::new();
+        hash.text(&self.kind);
+        if self.evidence.is_empty() {
+            self.objects.iter().for_each(|it| hash.text(&it.class));
+        }
+        for Evidence { path, .. } in &self.evidence {
+            hash.text("path");
+            let mut from = &path.first;
+            let mut steps: Vec<(&str, &str)> = Vec::new();
+            for hop in &path.hops {
+                steps.push((&from.class, &hop.slot));
+                from = &hop.to;
+            }
+            steps.push((&from.class, ""));
+            for (class, slot) in collapse(steps) {
+                hash.text(class);
+                hash.text(slot);
+            }
+        }
+        Fingerprint(hash.0)
+    }
+}
+
+/// The longest repeating part of a path that is recognised as such.
+const LONGEST_PERIOD: usize = 8;
+
+/// The same steps with each run of equal parts, short ones first, reduced to one.
+fn collapse<T: PartialEq>(mut steps: Vec<T>) -> Vec<T> {
+    for period in 1..=LONGEST_PERIOD {
+        let mut kept: Vec<T> = Vec::with_capacity(steps.len());
+        for step in steps {
+            kept.push(step);
+            if let Some(start) = kept.len().checked_sub(2 * period)
+                && kept[start..start + period] == kept[start + period..]
+            {
+                kept.truncate(start + period);
+            }
+        }
+        steps = kept;
+    }
+    steps
+}
+
+/// FNV-1a: short, and the same on every machine and in every version.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn text(&mut self, text: &str) {
+        // The end counts, so that "ab" "c" is not "a" "bc".
+        for byte in text.bytes().chain([0xff]) {
+            self.0 = (self.0 ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::RootKind;
+
+    fn named(class: &str, number: usize) -> Named {
+        Named {
+            name: format!("{class}#{number}"),
+            class: class.into(),
+        }
+    }
+
+    fn list(nodes: usize, first: usize) -> Finding {
+        let hop = |i| Hop {
+            slot: "next".into(),
+            index: None,
+            to: named("Node", i),
+        };
+        Finding {
+            kind: "shared".into(),
+            severity: Severity::Warning,
+            message: String::new(),
+            objects: vec![named("Node", nodes)],
+            evidence: vec![Evidence {
+                label: String::new(),
+                path: Path {
+                    root: Some(Root::new(RootKind::Static, "list")),
+                    first: named("Node", first),
+                    hops: (first + 1..first + nodes).map(hop).collect(),
+                },
+            }],
+            place: None,
+            collection: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_does_not_depend_on_how_long_a_list_is() {
+        let known = list(3, 1).fingerprint();
+        assert_eq!(list(30, 5).fingerprint(), known);
+        let mut other = list(3, 1);
+        other.evidence[0].path.hops[0].slot = "prev".into();
+        assert_ne!(other.fingerprint(), known);
+        let mut other = list(3, 1);
+        other.kind = "dead".into();
+        assert_ne!(other.fingerprint(), known);
+    }
+
+    #[test]
+    fn repeated_parts_are_reduced_to_one() {
+        let check = |text: &str, expect: &str| {
+            let kept: String = collapse(text.chars().collect()).into_iter().collect();
+            assert_eq!(kept, expect);
+        };
+        check("", "");
+        check("abc", "abc");
+        check("aaab", "ab");
+        check("xababab", "xab");
+        check("abcabcabcd", "abcd");
+        check("abab", "ab");
+    }
+}

@@ -1,0 +1,436 @@
+//! Paths: the way from a root to an object, decided canonically.
+//!
+//! A search is breadth first, from the roots in the order of kind, name and index,
+//! and through slots in their order, on one thread. So a path is as short as any, and
+//! the same whatever a parallel trace did before.
+
+use std::collections::HashMap;
+
+use crate::finding::{Hop, Named, Path};
+use crate::root::{Root, RootSet};
+use crate::set::ObjectSet;
+use crate::trace::{Traceable, Visits};
+use crate::view::{HeapView, Place};
+
+/// A path, by objects of a view.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trail<O> {
+    /// The root that it starts from, unless it starts from an object.
+    pub root: Option<Root>,
+    /// The objects on it, ends included.
+    pub objects: Vec<O>,
+    /// The slot of each object but the last that leads on.
+    pub places: Vec<Place>,
+}
+
+impl<O: Copy> Trail<O> {
+    /// The path in names.
+    pub fn describe<V: HeapView<Object = O>>(&self, view: &V) -> Path {
+        let named = |object| named(view, object);
+        let hops = self
+            .places
+            .iter()
+            .zip(&self.objects)
+            .zip(&self.objects[1..]);
+        Path {
+            root: self.root.clone(),
+            first: named(self.objects[0]),
+            hops: hops
+                .map(|((&place, &from), &to)| {
+                    let class = view.class(view.class_of(from));
+                    let (slot, index) = match place {
+                        Place::Field(i) => (class.fields[i as usize].name.clone(), None),
+                        Place::Element(i) => (String::new(), Some(i)),
+                    };
+                    Hop {
+                        slot,
+                        index,
+                        to: named(to),
+                    }
+                })
+                .collect(),
+        }
+    }
+}
+
+/// An object as reports name it.
+pub fn named<V: HeapView>(view: &V, object: V::Object) -> Named {
+    Named {
+        name: view.name_of(object),
+        class: view.class(view.class_of(object)).name.clone(),
+    }
+}
+
+/// Where paths may start and what they must not touch.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a, O> {
+    /// Where they start.
+    pub from: Origin<'a, O>,
+    /// No object on the path is one of these, ends included.
+    pub avoid: &'a [O],
+}
+
+/// Where paths start.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin<'a, O> {
+    /// At some of the roots.
+    Roots(RootSet<'a>),
+    /// At one of these objects.
+    Objects(&'a [O]),
+}
+
+impl<O> Search<'_, O> {
+    /// From any root, touching what they like.
+    pub fn everywhere() -> Self {
+        Self {
+            from: Origin::Roots(RootSet::All),
+            avoid: &[],
+        }
+    }
+}
+
+impl<O: Copy + Eq> Origin<'_, O> {
+    /// The objects to start from, in canonical order.
+    fn starts<V: HeapView<Object = O>>(&self, view: &V) -> Vec<O> {
+        match self {
+            Self::Objects(objects) => objects.to_vec(),
+            Self::Roots(roots) => {
+                let mut starts = Vec::new();
+                view.for_each_root(|root, object| {
+                    if roots.includes(root.kind, &root.name) {
+                        starts.push(object);
+                    }
+                });
+                starts
+            }
+        }
+    }
+
+    /// The roots that refer to an object, in canonical order; `None` where paths start
+    /// at objects.
+    fn roots_of<V: HeapView<Object = O>>(&self, view: &V, object: O) -> Vec<Option<Root>> {
+        match self {
+            Self::Objects(_) => vec![None],
+            Self::Roots(roots) => {
+                let mut found = Vec::new();
+                view.for_each_root(|root, to| {
+                    if to == object && roots.includes(root.kind, &root.name) {
+                        found.push(Some(root.clone()));
+                    }
+                });
+                found
+            }
+        }
+    }
+}
+
+/// The shortest path to an object.
+pub fn shortest<T: Traceable>(
+    view: &T,
+    visits: &mut T::Visits<'_>,
+    search: &Search<'_, T::Object>,
+    target: T::Object,
+) -> Option<Trail<T::Object>> {
+    shortest_to_each(view, visits, search, &[target])
+        .pop()
+        .flatten()
+}
+
+/// The shortest path to each of several objects, by one search.
+pub fn shortest_to_each<T: Traceable>(
+    view: &T,
+    visits: &mut T::Visits<'_>,
+    search: &Search<'_, T::Object>,
+    targets: &[T::Object],
+) -> Vec<Option<Trail<T::Object>>> {
+    const START: u32 = u32::MAX;
+    let wanted: ObjectSet<T::Object> = targets.iter().copied().collect();
+    let mut found: HashMap<T::Object, u32> = HashMap::new();
+    visits.reserve(1);
+    let mark = visits.fresh();
+    for &object in search.avoid {
+        visits.set(object, mark);
+    }
+    // An object, and which one before it in this list led to it.
+    let mut queue: Vec<(T::Object, u32)> = Vec::new();
+    for object in search.from.starts(view) {
+        if visits.set(object, mark) {
+            queue.push((object, START));
+        }
+    }
+    let mut next = 0;
+    while next < queue.len() && found.len() < wanted.len() {
+        let (object, _) = queue[next];
+        if wanted.has(object) {
+            found.insert(object, next as u32);
+        }
+        view.for_each_strong_edge(object, |_, to| {
+            if visits.set(to, mark) {
+                queue.push((to, next as u32));
+            }
+        });
+        next += 1;
+    }
+    let trail = |target: &T::Object| {
+        let mut at = *found.get(target)?;
+        let mut objects = Vec::new();
+        loop {
+            let (object, before) = queue[at as usize];
+            objects.push(object);
+            if before == START {
+                break;
+            }
+            at = before;
+        }
+        objects.reverse();
+        let hops = objects.iter().zip(&objects[1..]);
+        Some(Trail {
+            root: search.from.roots_of(view, objects[0]).swap_remove(0),
+            places: hops
+                .map(|(&from, &to)| first_place(view, from, to))
+                .collect(),
+            objects,
+        })
+    };
+    targets.iter().map(trail).collect()
+}
+
+/// The first slot of an object that refers to another.
+fn first_place<V: HeapView>(view: &V, from: V::Object, to: V::Object) -> Place {
+    let mut found = None;
+    view.for_each_strong_edge(from, |place, target| {
+        if target == to {
+            found.get_or_insert(place);
+        }
+    });
+    found.expect("the search came this way")
+}
+
+/// Several paths to one object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trails<O> {
+    /// Shortest first; equally long ones by their roots and slots.
+    pub trails: Vec<Trail<O>>,
+    /// Whether these are all.
+    pub complete: bool,
+}
+
+/// How many steps [`all`] takes before it gives up looking for more. The number of paths
+/// can grow exponentially with the size of a heap.
+const MAX_STEPS: usize = 10_000_000;
+
+/// All distinct paths to an object that meet no object twice, up to `limit` of them.
+///
+/// Lengths are tried in turn; for each, a depth-first search turns back where the
+/// distance that remains shows that the target cannot be met in time.
+pub fn all<V: HeapView>(
+    view: &V,
+    search: &Search<'_, V::Object>,
+    target: V::Object,
+    limit: usize,
+) -> Trails<V::Object> {
+    // One more than asked for tells whether there are more.
+    let mut found = up_to(view, search, target, limit.saturating_add(1));
+    if found.trails.len() > limit {
+        found.trails.truncate(limit);
+        found.complete = false;
+    }
+    found
+}
+
+fn up_to<V: HeapView>(
+    view: &V,
+    search: &Search<'_, V::Object>,
+    target: V::Object,
+    limit: usize,
+) -> Trails<V::Object> {
+    let near = distances(view, search, target);
+    let mut starts: Vec<V::Object> = Vec::new();
+    for object in search.from.starts(view) {
+        if near.contains_key(&object) && !starts.contains(&object) {
+            starts.push(object);
+        }
+    }
+    let mut found = Trails {
+        trails: Vec::new(),
+        complete: false,
+    };
+    let mut steps = 0;
+    let mut length = match starts.iter().map(|start| near[start]).min() {
+        Some(least) => least,
+        None => {
+            found.complete = true;
+            return found;
+        }
+    };
+    loop {
+        let mut cut = false;
+        for &start in &starts {
+            let mut walk = Walk {
+                view,
+                near: &near,
+                target,
+                length,
+                path: vec![start],
+                places: Vec::new(),
+                cut: &mut cut,
+                steps: &mut steps,
+            };
+            walk.run(|objects, places| {
+                for root in search.from.roots_of(view, start) {
+                    if found.trails.len() == limit {
+                        return false;
+                    }
+                    found.trails.push(Trail {
+                        root,
+                        objects: objects.to_vec(),
+                        places: places.to_vec(),
+                    });
+                }
+                true
+            });
+            if steps >= MAX_STEPS || found.trails.len() >= limit {
+                return found;
+            }
+        }
+        if !cut {
+            found.complete = true;
+            return found;
+        }
+        length += 1;
+    }
+}
+
+/// How far each object that a search may touch is from the target.
+fn distances<V: HeapView>(
+    view: &V,
+    search: &Search<'_, V::Object>,
+    target: V::Object,
+) -> HashMap<V::Object, u32> {
+    let mut order = Vec::new();
+    let mut number: HashMap<V::Object, Option<u32>> = HashMap::new();
+    number.extend(search.avoid.iter().map(|&object| (object, None)));
+    let mut enter = |order: &mut Vec<V::Object>, object| {
+        number.entry(object).or_insert_with(|| {
+            order.push(object);
+            Some(order.len() as u32 - 1)
+        });
+    };
+    for object in search.from.starts(view) {
+        enter(&mut order, object);
+    }
+    let mut next = 0;
+    while next < order.len() {
+        view.for_each_strong_edge(order[next], |_, to| enter(&mut order, to));
+        next += 1;
+    }
+    let mut before = vec![Vec::new(); order.len()];
+    for (from, &object) in order.iter().enumerate() {
+        view.for_each_strong_edge(object, |_, to| {
+            if let Some(Some(to)) = number.get(&to) {
+                before[*to as usize].push(from as u32);
+            }
+        });
+    }
+    let mut near = HashMap::new();
+    let Some(&Some(at)) = number.get(&target) else {
+        return near;
+    };
+    near.insert(target, 0);
+    let mut queue = vec![at];
+    let mut next = 0;
+    while next < queue.len() {
+        let at = queue[next] as usize;
+        let distance = near[&order[at]] + 1;
+        for &from in &before[at] {
+            near.entry(order[from as usize]).or_insert_with(|| {
+                queue.push(from);
+                distance
+            });
+        }
+        next += 1;
+    }
+    near
+}
+
+/// A depth-first search for all paths of one length.
+struct Walk<'a, V: HeapView> {
+    view: &'a V,
+    near: &'a HashMap<V::Object, u32>,
+    target: V::Object,
+    length: u32,
+    path: Vec<V::Object>,
+    places: Vec<Place>,
+    /// Whether a longer path may exist.
+    cut: &'a mut bool,
+    steps: &'a mut usize,
+}
+
+impl<V: HeapView> Walk<'_, V> {
+    /// Calls `found` with each path until it answers false.
+    fn run(&mut self, mut found: impl FnMut(&[V::Object], &[Place]) -> bool) {
+        if self.near[&self.path[0]] > self.length {
+            *self.cut = true;
+            return;
+        }
+        // The edges of each object on the path that are still to be tried, last first.
+        let mut open = vec![self.edges()];
+        loop {
+            *self.steps += 1;
+            if *self.steps >= MAX_STEPS {
+                return;
+            }
+            let depth = self.path.len() - 1;
+            let arrived = self.path[depth] == self.target && depth as u32 == self.length;
+            if arrived && !found(&self.path, &self.places) {
+                return;
+            }
+            match open[depth].pop() {
+                Some((place, to)) => {
+                    self.path.push(to);
+                    self.places.push(place);
+                    open.push(self.edges());
+                }
+                None if depth == 0 => return,
+                None => {
+                    open.pop();
+                    self.path.pop();
+                    self.places.pop();
+                }
+            }
+        }
+    }
+
+    /// The edges of the last object that may lead to the target in time.
+    fn edges(&mut self) -> Vec<(Place, V::Object)> {
+        let Self {
+            view,
+            near,
+            target,
+            length,
+            path,
+            cut,
+            ..
+        } = self;
+        let depth = path.len() as u32;
+        let mut edges = Vec::new();
+        if path[path.len() - 1] == *target {
+            return edges; // A path ends where it first meets its target.
+        }
+        view.for_each_strong_edge(path[path.len() - 1], |place, to| {
+            let Some(&distance) = near.get(&to) else {
+                return;
+            };
+            if path.contains(&to) {
+                return;
+            }
+            if depth + distance > *length {
+                **cut = true;
+                return;
+            }
+            edges.push((place, to));
+        });
+        edges.reverse();
+        edges
+    }
+}

@@ -1,0 +1,454 @@
+//! Putting a snapshot together: object by object, or from whole columns.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use super::{FAR, HUGE, Hold, ObjectId, Snapshot, Values, encode_values};
+use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
+use crate::root::{Root, RootKind, RootSet};
+use crate::value::Value;
+use crate::view::{HeapView, Place, Strength};
+
+/// What a builder was given does not make a heap.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Malformed(pub String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Builds a snapshot object by object.
+///
+/// ```
+/// use heaphound_heap::snapshot::{ObjectId, SnapshotBuilder};
+/// use heaphound_heap::view::{HeapView, Place};
+/// use heaphound_heap::{Root, RootKind};
+///
+/// let mut builder = SnapshotBuilder::default();
+/// let node = builder.add_class("Node", None, &["next"]);
+/// let first = builder.add_object(node, 16);
+/// builder.add_edge(Place::Field(0), ObjectId(1));
+/// builder.add_object(node, 16);
+/// builder.add_root(Root::new(RootKind::Static, "list"), first);
+/// let heap = builder.finish().unwrap();
+/// assert_eq!(heap.name_of(ObjectId(1)), "Node#2");
+/// ```
+#[derive(Debug, Default)]
+pub struct SnapshotBuilder {
+    columns: Columns,
+    /// The place of the last edge of the object being built.
+    last: u32,
+    values: Option<Vec<(usize, u64)>>,
+    elements: Option<Vec<u8>>,
+}
+
+/// A snapshot as the arrays that it is made of; what they mean is said at
+/// [`Snapshot`](super::Snapshot).
+#[derive(Debug, Default)]
+#[allow(missing_docs)]
+pub struct Columns {
+    pub classes: Vec<ClassInfo>,
+    pub threads: Vec<String>,
+    pub roots: Vec<(Root, ObjectId)>,
+    pub class_of: Vec<u32>,
+    pub bytes_of: Vec<u32>,
+    /// Where the edges of each object start. One longer than there are objects, or
+    /// as long: then the last one's end with the last edge.
+    pub first_edge: Vec<u64>,
+    pub targets: Vec<u32>,
+    pub steps: Vec<u16>,
+    pub far: HashMap<u64, u32>,
+    pub huge: HashMap<u32, u64>,
+    pub lengths: Vec<(u32, u32)>,
+    pub numbers: Vec<u64>,
+    pub first_value: Vec<u64>,
+    pub values: Vec<u8>,
+}
+
+impl Columns {
+    /// Adds an object without edges.
+    pub fn push_object(&mut self, class: ClassId, bytes: usize) -> ObjectId {
+        let id = self.class_of.len() as u32;
+        self.class_of.push(class.0);
+        let bytes = bytes as u64;
+        self.bytes_of.push(match u32::try_from(bytes) {
+            Ok(bytes) if bytes != HUGE => bytes,
+            _ => {
+                self.huge.insert(id, bytes);
+                HUGE
+            }
+        });
+        self.first_edge.push(self.targets.len() as u64);
+        ObjectId(id)
+    }
+
+    /// Adds an edge to the last object: how many places behind the one before (or behind
+    /// 0) it starts, and where it leads.
+    #[inline]
+    pub fn push_edge(&mut self, step: u32, to: u32) {
+        match u16::try_from(step) {
+            Ok(step) if step != FAR => self.steps.push(step),
+            _ => {
+                self.far.insert(self.targets.len() as u64, step);
+                self.steps.push(FAR);
+            }
+        }
+        self.targets.push(to);
+    }
+
+    /// Makes the snapshot, once everything has been found to fit together.
+    pub fn finish(mut self) -> Result<Snapshot, Malformed> {
+        let objects = self.class_of.len();
+        let fail = |what: String| Err(Malformed(what));
+        if objects > u32::MAX as usize {
+            return fail(format!("{objects} objects are more than a snapshot holds"));
+        }
+        if self.first_edge.len() == objects {
+            self.first_edge.push(self.targets.len() as u64);
+        }
+        for (place, class) in self.classes.iter().enumerate() {
+            if class.id.0 as usize != place + 1 {
+                return fail(format!("class `{}` has the wrong id", class.name));
+            }
+            let above = class.superclass.map_or(0, |id| id.0);
+            if above as usize > self.classes.len() || above == class.id.0 {
+                return fail(format!("class `{}` extends what is not there", class.name));
+            }
+        }
+        let sizes_fit = self.bytes_of.len() == objects
+            && self.first_edge.len() == objects + 1
+            && self.first_edge.first() == Some(&0)
+            && self.first_edge.last() == Some(&(self.targets.len() as u64))
+            && self.first_edge.is_sorted()
+            && self.steps.len() == self.targets.len()
+            && (self.numbers.is_empty() || self.numbers.len() == objects);
+        let values_fit = self.first_value.is_empty()
+            || self.first_value.len() == objects + 1
+                && self.first_value.is_sorted()
+                && self.first_value.last() == Some(&(self.values.len() as u64));
+        if !sizes_fit || !values_fit || !self.lengths.is_sorted() {
+            return fail("the columns of the snapshot do not fit together".into());
+        }
+        let classes = self.classes.len() as u32;
+        if let Some(at) = self.class_of.iter().position(|&c| c == 0 || c > classes) {
+            return fail(format!("object {at} has no class"));
+        }
+        let far_away = |id: &u32| *id as usize >= objects;
+        if let Some(to) = self.targets.iter().find(|id| far_away(id)) {
+            return fail(format!("an edge leads to object {to}, which is not there"));
+        }
+        if self.roots.iter().any(|(_, to)| far_away(&to.0)) {
+            return fail("a root refers to an object that is not there".into());
+        }
+        self.roots.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut threads: Vec<&String> = self.threads.iter().collect();
+        threads.sort();
+        if let Some(pair) = threads.windows(2).find(|pair| pair[0] == pair[1]) {
+            return fail(format!("two threads have the name `{}`", pair[0]));
+        }
+        for (root, _) in &self.roots {
+            let of_thread = matches!(root.kind, RootKind::ThreadStack | RootKind::ThreadObject);
+            if of_thread && threads.binary_search(&&root.name).is_err() {
+                return fail(format!("`{}` is not a thread of this heap", root.name));
+            }
+        }
+        let mixed = |class: &ClassInfo| {
+            let odd = |kind| matches!(kind, FieldKind::Weak | FieldKind::Dependent);
+            match class.fields.iter().any(|field| odd(field.kind)) {
+                true => Hold::Mixed,
+                false => Hold::Strong,
+            }
+        };
+        let holds: Vec<Hold> = std::iter::once(Hold::Strong)
+            .chain(self.classes.iter().map(mixed))
+            .collect();
+        let mut snapshot = Snapshot {
+            holds,
+            classes: self.classes,
+            threads: self.threads,
+            roots: self.roots,
+            class_of: self.class_of,
+            bytes_of: self.bytes_of,
+            first_edge: self.first_edge,
+            targets: self.targets,
+            steps: self.steps,
+            far: self.far,
+            huge: self.huge,
+            lengths: self.lengths,
+            numbers: self.numbers,
+            values: Values {
+                first: self.first_value,
+                bytes: self.values,
+            },
+            lapsed: HashSet::new(),
+        };
+        snapshot.check_places()?;
+        snapshot.lapsed = snapshot.find_lapsed();
+        Ok(snapshot)
+    }
+}
+
+impl Snapshot {
+    /// Every edge starts at a slot of its object, and no two at the same.
+    fn check_places(&self) -> Result<(), Malformed> {
+        // Where all fields are slots, only the number of the last edge's place matters;
+        // most objects need no more than a look at their steps.
+        for object in self.objects() {
+            let range = self.edge_range(object);
+            if range.is_empty() {
+                continue;
+            }
+            let class = self.class(self.class_of(object));
+            let mut at = 0u64;
+            for edge in range.clone() {
+                let step = match self.steps[edge] {
+                    FAR => match self.far.get(&(edge as u64)) {
+                        Some(&step) => step,
+                        None => return Err(Malformed("an edge has no place".into())),
+                    },
+                    step => step as u32,
+                };
+                at += step as u64;
+                let is_slot = match class.fields.get(at as usize) {
+                    Some(field) => field.kind.is_slot(),
+                    None => class.elements == Some(Elements::Refs) && at <= u32::MAX as u64,
+                };
+                if !is_slot || step == 0 && edge > range.start {
+                    return Err(Malformed(format!(
+                        "{} has no slot, or two edges, at place {at}",
+                        self.name_of(object)
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The objects whose dependent edges hold nothing: they have no key, or one of theirs
+    /// is dead. An ephemeron is looked at again only while something new was reached.
+    fn find_lapsed(&self) -> HashSet<u32> {
+        let dependent = |class: &ClassInfo| {
+            let mut fields = class.fields.iter();
+            fields.any(|field| field.kind == FieldKind::Dependent)
+        };
+        let is_ephemeron: Vec<bool> = std::iter::once(false)
+            .chain(self.classes.iter().map(dependent))
+            .collect();
+        if !is_ephemeron.contains(&true) {
+            return HashSet::new();
+        }
+        let ephemerons = self
+            .objects()
+            .filter(|object| is_ephemeron[self.class_of[object.0 as usize] as usize]);
+        let mut waiting: Vec<ObjectId> = ephemerons.collect();
+        let mut live = vec![false; self.len()];
+        let mut stack = Vec::new();
+        self.for_each_root_target(RootSet::All, |object| stack.push(object));
+        loop {
+            while let Some(object) = stack.pop() {
+                if std::mem::replace(&mut live[object.0 as usize], true) {
+                    continue;
+                }
+                self.for_each_edge(object, |_, strength, to| {
+                    if strength == Strength::Strong {
+                        stack.push(to);
+                    }
+                });
+            }
+            waiting.retain(|&object| {
+                let (mut keys, mut holds) = (0, live[object.0 as usize]);
+                self.for_each_edge(object, |_, strength, to| {
+                    if strength == Strength::Weak {
+                        keys += 1;
+                        holds &= live[to.0 as usize];
+                    }
+                });
+                if keys == 0 || !holds {
+                    return true;
+                }
+                self.for_each_edge(object, |_, strength, to| {
+                    if strength == Strength::Dependent {
+                        stack.push(to);
+                    }
+                });
+                false
+            });
+            if stack.is_empty() {
+                return waiting.into_iter().map(|object| object.0).collect();
+            }
+        }
+    }
+}
+
+impl SnapshotBuilder {
+    /// A builder of a heap with these classes, whose ids are 1, 2, …
+    pub fn new(classes: Vec<ClassInfo>) -> Self {
+        Self {
+            columns: Columns {
+                classes,
+                ..Columns::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Adds a class with the slots of its superclass, if any, and these.
+    pub fn add_class(&mut self, name: &str, above: Option<ClassId>, slots: &[&str]) -> ClassId {
+        let classes = &mut self.columns.classes;
+        let id = ClassId(classes.len() as u32 + 1);
+        let mut fields = match above {
+            Some(above) => classes[above.0 as usize - 1].fields.clone(),
+            None => Vec::new(),
+        };
+        for slot in slots {
+            fields.push(crate::class::FieldInfo {
+                name: slot.to_string(),
+                offset: 8 + 4 * fields.len() as u32,
+                kind: FieldKind::Opt,
+            });
+        }
+        classes.push(ClassInfo {
+            id,
+            name: name.into(),
+            superclass: above,
+            fields,
+            elements: None,
+        });
+        id
+    }
+
+    /// Adds a class of reference arrays.
+    pub fn add_array_class(&mut self, name: &str) -> ClassId {
+        let id = self.add_class(name, None, &[]);
+        self.columns.classes[id.0 as usize - 1].elements = Some(Elements::Refs);
+        id
+    }
+
+    /// Adds an object. What is added next belongs to it.
+    pub fn add_object(&mut self, class: ClassId, bytes: usize) -> ObjectId {
+        self.close_object();
+        self.last = 0;
+        self.columns.push_object(class, bytes)
+    }
+
+    /// Adds an edge of the last object, behind those it has. The target may be an object that
+    /// is still to come.
+    pub fn add_edge(&mut self, place: Place, to: ObjectId) {
+        let class = *self.columns.class_of.last().expect("an object comes first");
+        let fields = self
+            .columns
+            .classes
+            .get((class as usize).wrapping_sub(1))
+            .map_or(0, |class| class.fields.len() as u32);
+        let at = match place {
+            Place::Field(at) => at,
+            Place::Element(at) => fields.saturating_add(at),
+        };
+        // A step back becomes one of 0, which `finish` finds.
+        self.columns.push_edge(at.saturating_sub(self.last), to.0);
+        self.last = at;
+    }
+
+    /// Says how many elements the last object has.
+    pub fn set_length(&mut self, length: u32) {
+        let object = self.columns.class_of.len() as u32 - 1;
+        self.columns.lengths.push((object, length));
+    }
+
+    /// Gives the last object the number that its name has. Either all objects get one or
+    /// none.
+    pub fn set_number(&mut self, number: u64) {
+        self.columns.numbers.push(number);
+    }
+
+    /// Says what a plain field of the last object holds.
+    ///
+    /// # Errors
+    /// If it cannot hold that.
+    pub fn set_value(&mut self, field: usize, value: Value) -> Result<(), Malformed> {
+        let class = *self.columns.class_of.last().expect("an object comes first");
+        let class = &self.columns.classes[class as usize - 1];
+        let bits = match class.fields.get(field).map(|field| field.kind) {
+            Some(FieldKind::Plain(kind)) => kind.encode(value),
+            _ => None,
+        };
+        let Some(bits) = bits else {
+            return Err(Malformed(format!(
+                "a {} cannot hold {value} there",
+                class.name
+            )));
+        };
+        self.values.get_or_insert_default().push((field, bits));
+        Ok(())
+    }
+
+    /// Gives the bytes of the last object's text or plain elements.
+    pub fn set_elements(&mut self, bytes: Vec<u8>) {
+        self.elements = Some(bytes);
+    }
+
+    /// Adds a thread, which may be without roots. Its name must be its own.
+    pub fn add_thread(&mut self, name: &str) {
+        self.columns.threads.push(name.into());
+    }
+
+    /// Adds a root, and its thread if it has one that is not known yet.
+    pub fn add_root(&mut self, root: Root, object: ObjectId) {
+        let of_thread = matches!(root.kind, RootKind::ThreadStack | RootKind::ThreadObject);
+        if of_thread && !self.columns.threads.contains(&root.name) {
+            self.columns.threads.push(root.name.clone());
+        }
+        self.columns.roots.push((root, object));
+    }
+
+    /// How many objects there are so far.
+    pub fn len(&self) -> usize {
+        self.columns.class_of.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the values of the object that was being built.
+    fn close_object(&mut self) {
+        let columns = &mut self.columns;
+        let Some(&class) = columns.class_of.last() else {
+            return;
+        };
+        let known = self.values.is_some() || self.elements.is_some();
+        if known || !columns.first_value.is_empty() {
+            // Objects before the first value have none.
+            columns
+                .first_value
+                .resize(columns.class_of.len(), columns.values.len() as u64);
+        }
+        if known {
+            let values = self.values.take().unwrap_or_default();
+            let bits = |field| {
+                let found = values.iter().rev().find(|(at, _)| *at == field);
+                found.map(|&(_, bits)| bits)
+            };
+            let elements = self.elements.take();
+            let class = &columns.classes[class as usize - 1];
+            encode_values(class, bits, elements.as_deref(), &mut columns.values);
+        }
+    }
+
+    /// Makes the snapshot, once everything has been found to fit together.
+    pub fn finish(mut self) -> Result<Snapshot, Malformed> {
+        self.close_object();
+        let columns = &mut self.columns;
+        if !columns.first_value.is_empty() {
+            columns
+                .first_value
+                .resize(columns.class_of.len() + 1, columns.values.len() as u64);
+        }
+        self.columns.finish()
+    }
+}

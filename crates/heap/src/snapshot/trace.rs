@@ -1,0 +1,156 @@
+//! Tracing a snapshot, on several threads.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+
+use super::{ObjectId, Snapshot};
+use crate::crew;
+use crate::pool::Pool;
+use crate::sync::Mutex;
+use crate::trace::{Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visitor, Visits};
+
+/// The visited marks of a snapshot: a byte an object.
+pub struct SnapshotVisits {
+    marks: Box<[AtomicU8]>,
+    last: u8,
+}
+
+impl Visits for SnapshotVisits {
+    type Object = ObjectId;
+
+    fn reserve(&mut self, marks: usize) {
+        assert!(marks <= MAX_MARKS, "{marks} marks at once are too many");
+        if self.last as usize + marks > u8::MAX as usize {
+            for mark in &mut self.marks {
+                *mark.get_mut() = 0;
+            }
+            self.last = 0;
+        }
+    }
+
+    fn fresh(&mut self) -> Visit {
+        self.last = self.last.checked_add(1).expect("marks are reserved first");
+        Visit(self.last)
+    }
+
+    fn set(&mut self, object: ObjectId, mark: Visit) -> bool {
+        let before = self.marks[object.0 as usize].get_mut();
+        std::mem::replace(before, mark.0) != mark.0
+    }
+
+    fn get(&self, object: ObjectId) -> Visit {
+        Visit(self.marks[object.0 as usize].load(Relaxed))
+    }
+}
+
+impl Traceable for Snapshot {
+    type Visits<'a> = SnapshotVisits;
+
+    fn visits(&self) -> SnapshotVisits {
+        SnapshotVisits {
+            marks: (0..self.len()).map(|_| AtomicU8::new(0)).collect(),
+            last: 0,
+        }
+    }
+
+    fn trace<V: Visitor<ObjectId>>(
+        &self,
+        visits: &mut SnapshotVisits,
+        phase: &Phase<ObjectId>,
+        visitors: &mut [V],
+    ) -> Traced<ObjectId> {
+        let count = visitors.len();
+        let pool = Pool::new(count);
+        for index in 0..count {
+            let starts = phase.starts.iter().skip(index).step_by(count);
+            pool.give(starts.map(|&to| (to, V::Tag::default())).collect());
+        }
+        let stop = AtomicBool::new(false);
+        let visitors: Vec<_> = visitors.iter_mut().map(|it| Mutex::new(Some(it))).collect();
+        let work = |index: usize| {
+            let visitor = visitors[index].lock().unwrap().take();
+            let mut worker = Worker {
+                heap: self,
+                marks: &visits.marks,
+                phase,
+                visitor: visitor.expect("each is taken once"),
+                stop: &stop,
+                objects: 0,
+                aside: Vec::new(),
+            };
+            while let Some(bundle) = pool.take() {
+                worker.drain(bundle, &pool);
+            }
+            (worker.objects, worker.aside)
+        };
+        let done = crew::run(count, work, || pool.do_without_one());
+        let objects = done.iter().map(|(objects, _)| objects).sum();
+        let mut aside: Vec<ObjectId> = done.into_iter().flat_map(|(_, aside)| aside).collect();
+        aside.sort_unstable();
+        aside.dedup();
+        Traced { objects, aside }
+    }
+}
+
+struct Worker<'a, V> {
+    heap: &'a Snapshot,
+    marks: &'a [AtomicU8],
+    phase: &'a Phase<ObjectId>,
+    visitor: &'a mut V,
+    stop: &'a AtomicBool,
+    objects: usize,
+    aside: Vec<ObjectId>,
+}
+
+/// A worker keeps at least this much to itself.
+const SHARE_ABOVE: usize = 128;
+
+impl<V: Visitor<ObjectId>> Worker<'_, V> {
+    fn drain(&mut self, mut stack: Vec<(ObjectId, V::Tag)>, pool: &Pool<Vec<(ObjectId, V::Tag)>>) {
+        while let Some((object, tag)) = stack.pop() {
+            if V::STOPS && self.stop.load(Relaxed) {
+                return;
+            }
+            self.visit(object, tag, &mut stack);
+            if V::STOPS && self.visitor.is_done() {
+                self.stop.store(true, Relaxed);
+                return;
+            }
+            if stack.len() > SHARE_ABOVE && pool.is_hungry() {
+                let newer = stack.split_off(stack.len() / 2);
+                pool.give(std::mem::replace(&mut stack, newer));
+            }
+        }
+    }
+
+    #[inline]
+    fn visit(&mut self, object: ObjectId, tag: V::Tag, stack: &mut Vec<(ObjectId, V::Tag)>) {
+        let Phase { filter, mark, .. } = *self.phase;
+        let place = &self.marks[object.0 as usize];
+        let before = Visit(place.load(Relaxed));
+        if V::ARRIVALS {
+            self.visitor.edge_arrived(tag, object, before);
+        }
+        match filter {
+            Filter::StopAt(label) if before == label => return,
+            Filter::SetAside(label) if before == label => {
+                self.aside.push(object);
+                return;
+            }
+            _ => {}
+        }
+        // A swap tells exactly one worker that the object was new.
+        if before == mark || place.swap(mark.0, Relaxed) == mark.0 {
+            return;
+        }
+        self.objects += 1;
+        self.visitor.object(object);
+        let Self { heap, visitor, .. } = self;
+        heap.for_each_target(object, |to| {
+            let tag = match V::READS {
+                true => visitor.edge_read(object, to),
+                false => V::Tag::default(),
+            };
+            stack.push((to, tag));
+        });
+    }
+}

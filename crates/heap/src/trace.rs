@@ -1,0 +1,244 @@
+//! Traces over a stopped heap: phases, their visited marks, and who watches.
+//!
+//! A **plan** is an ordered list of **phases**. Each phase drains from a start set, follows
+//! the edges that its filter lets pass, and leaves a visited mark on each object that
+//! it enters. All ordering between traces is in the plan, so that whoever runs it (a
+//! collector, or the trace of a snapshot) is one drain loop.
+//!
+//! A **visitor** watches. Each thread has one of its own; they are merged in the end. It
+//! cannot change what is marked, so that a wrong question gives a wrong answer and
+//! nothing worse. What it sees depends on scheduling only in its order; so a trace
+//! *nominates*, and what reports say is decided by [`crate::path`], canonically.
+//!
+//! Marks are one byte an object: the number of the last trace that entered it. A
+//! new trace takes a new number, so that nothing has to be cleared in between.
+
+use crate::root::RootSet;
+use crate::view::HeapView;
+
+/// A visited mark, or a label: what an object carries. The default is carried by
+/// objects that nobody has entered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Visit(pub u8);
+
+/// Which edges a phase follows, by what their targets carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Filter {
+    /// All.
+    #[default]
+    Follow,
+    /// Objects that carry this are neither entered nor marked.
+    StopAt(Visit),
+    /// Objects that carry this are left for a later phase.
+    SetAside(Visit),
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug)]
+pub struct Phase<O> {
+    /// Where it starts.
+    pub starts: Vec<O>,
+    /// What it follows.
+    pub filter: Filter,
+    /// What it leaves on the objects it enters; it does not enter those that carry
+    /// it already.
+    pub mark: Visit,
+}
+
+/// What a phase did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Traced<O> {
+    /// Objects entered.
+    pub objects: usize,
+    /// Objects set aside, in order and each once.
+    pub aside: Vec<O>,
+}
+
+/// Watches a trace.
+pub trait Visitor<O>: Send {
+    /// What an edge carries from its source to its target.
+    type Tag: Copy + Send + Default;
+    /// Whether [`Visitor::edge_read`] is wanted.
+    const READS: bool = false;
+    /// Whether [`Visitor::edge_arrived`] is wanted.
+    const ARRIVALS: bool = false;
+    /// Whether the trace may end early; see [`Visitor::is_done`].
+    const STOPS: bool = false;
+
+    /// An object is entered.
+    #[inline]
+    fn object(&mut self, object: O) {
+        let _ = object;
+    }
+
+    /// A slot was read; its target has not been touched.
+    #[inline]
+    fn edge_read(&mut self, from: O, to: O) -> Self::Tag {
+        let _ = (from, to);
+        Self::Tag::default()
+    }
+
+    /// The target of an edge is looked at; it carries `visit`.
+    #[inline]
+    fn edge_arrived(&mut self, tag: Self::Tag, to: O, visit: Visit) {
+        let _ = (tag, to, visit);
+    }
+
+    /// Whether the answer is known, so that the trace may end here.
+    #[inline]
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+impl<O> Visitor<O> for () {
+    type Tag = ();
+}
+
+/// The most marks that can be in use at once.
+pub const MAX_MARKS: usize = 250;
+
+/// The visited marks of one view.
+pub trait Visits {
+    /// An object of the view.
+    type Object;
+
+    /// Makes sure that this many marks can be had without forgetting any: old ones are
+    /// forgotten now, if need be. At most [`MAX_MARKS`].
+    fn reserve(&mut self, marks: usize);
+
+    /// A mark that no object carries.
+    ///
+    /// # Panics
+    /// If it was not reserved.
+    fn fresh(&mut self) -> Visit;
+
+    /// Makes an object carry a mark; tells whether it did not before.
+    fn set(&mut self, object: Self::Object, mark: Visit) -> bool;
+
+    /// What an object carries.
+    fn get(&self, object: Self::Object) -> Visit;
+}
+
+/// A view that can be traced.
+pub trait Traceable: HeapView {
+    /// The visited marks of a series of traces.
+    type Visits<'a>: Visits<Object = Self::Object>
+    where
+        Self: 'a;
+
+    /// Marks for a series of traces.
+    fn visits(&self) -> Self::Visits<'_>;
+
+    /// Runs one phase, on as many threads as there are visitors.
+    fn trace<V: Visitor<Self::Object>>(
+        &self,
+        visits: &mut Self::Visits<'_>,
+        phase: &Phase<Self::Object>,
+        visitors: &mut [V],
+    ) -> Traced<Self::Object>;
+}
+
+/// A series of phases, all ordering included, that can be run on any view and inside a
+/// collection.
+#[derive(Clone, Debug)]
+pub struct Plan<'a, O> {
+    /// Objects that carry a label of their own while the plan runs, label by label.
+    pub labels: Vec<Vec<O>>,
+    /// What to do, in this order.
+    pub steps: Vec<Step<'a, O>>,
+}
+
+/// A phase of a plan, which speaks of labels and marks by their number.
+#[derive(Clone, Debug)]
+pub struct Step<'a, O> {
+    /// Where it starts.
+    pub starts: Starts<'a, O>,
+    /// What it follows.
+    pub filter: StepFilter,
+    /// Steps with the same number share a visited mark: the later ones do not enter what
+    /// the earlier ones have.
+    pub mark: usize,
+}
+
+/// Where a step of a plan starts.
+#[derive(Clone, Debug)]
+pub enum Starts<'a, O> {
+    /// Roots.
+    Roots(RootSet<'a>),
+    /// These objects.
+    Objects(Vec<O>),
+    /// What the steps before have set aside.
+    Aside,
+}
+
+/// Which edges a step of a plan follows, by the labels of their targets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StepFilter {
+    /// All.
+    #[default]
+    Follow,
+    /// Objects with that label are neither entered nor marked.
+    StopAt(usize),
+    /// Objects with that label are left for a later step.
+    SetAside(usize),
+}
+
+/// Runs a plan; answers what each step did. `visitor` makes those of a step, given its
+/// number; `done` gets them back when it has run.
+///
+/// # Panics
+/// If the plan has more than [`MAX_MARKS`] labels and marks, or speaks of a label that it
+/// does not have.
+pub fn run<T: Traceable, V: Visitor<T::Object>>(
+    view: &T,
+    visits: &mut T::Visits<'_>,
+    plan: &Plan<'_, T::Object>,
+    threads: usize,
+    mut visitor: impl FnMut(usize) -> V,
+    mut done: impl FnMut(usize, Vec<V>),
+) -> Vec<Traced<T::Object>> {
+    let marks = plan
+        .steps
+        .iter()
+        .map(|step| step.mark + 1)
+        .max()
+        .unwrap_or(0);
+    visits.reserve(plan.labels.len() + marks);
+    let labels: Vec<Visit> = plan.labels.iter().map(|_| visits.fresh()).collect();
+    for (objects, &label) in plan.labels.iter().zip(&labels) {
+        for &object in objects {
+            visits.set(object, label);
+        }
+    }
+    let marks: Vec<Visit> = (0..marks).map(|_| visits.fresh()).collect();
+    let mut aside = Vec::new();
+    let mut results = Vec::new();
+    for (number, step) in plan.steps.iter().enumerate() {
+        let starts = match &step.starts {
+            Starts::Roots(roots) => {
+                let mut starts = Vec::new();
+                view.for_each_root_target(*roots, |object| starts.push(object));
+                starts
+            }
+            Starts::Objects(objects) => objects.clone(),
+            Starts::Aside => std::mem::take(&mut aside),
+        };
+        let phase = Phase {
+            starts,
+            filter: match step.filter {
+                StepFilter::Follow => Filter::Follow,
+                StepFilter::StopAt(label) => Filter::StopAt(labels[label]),
+                StepFilter::SetAside(label) => Filter::SetAside(labels[label]),
+            },
+            mark: marks[step.mark],
+        };
+        let mut visitors: Vec<V> = (0..threads).map(|_| visitor(number)).collect();
+        let traced = view.trace(visits, &phase, &mut visitors);
+        aside.extend_from_slice(&traced.aside);
+        results.push(traced);
+        done(number, visitors);
+    }
+    results
+}

@@ -5,7 +5,8 @@
 //! 2. Where there is a nursery, its survivors are copied out and it is empty.
 //! 3. If a full collection is due:
 //!    a. blocks that the last one left unswept are swept, and with every object
-//!    now carrying the current epoch a new one begins;
+//!    now carrying the current epoch a new one begins; if somebody wants to ask the heap
+//!    and then collect it, this is when: what the probes mark is marked;
 //!    b. mark from the roots, in parallel; ephemerons until nothing changes;
 //!    c. weak references to the unmarked are cleared;
 //!    d. objects with finalizers that died are marked after all, and queued;
@@ -23,12 +24,14 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
 use heaphound_heap::ClassId;
+use heaphound_heap::root::RootSet;
 
 use crate::error::{ClassShare, OutOfMemory, Shortage};
 use crate::heap::HeapInner;
 use crate::policy;
+use crate::raw::ask::Owed;
 use crate::raw::finalize::Remains;
-use crate::raw::mark::{Census, Ground, Marked, Visitor, mark};
+use crate::raw::mark::{Census, Ground, Marked, Start, Visitor, mark};
 use crate::raw::mutator::MutatorShared;
 use crate::raw::nursery::Evacuation;
 use crate::raw::space::Cursor;
@@ -114,11 +117,23 @@ impl Default for CollectorState {
 /// A step of a full collection's plan: what the drain loop starts from. Each is
 /// followed by the values of ephemerons whose keys it reached, until there are none.
 enum Phase {
-    /// All roots. Visitors watch this one.
-    Roots,
+    /// All roots, and what a probe left for the collection to do. Visitors watch this one.
+    Roots(Owed),
     /// Dead objects that have another life until their finalizers have run.
     /// Nobody watches.
     Finalizable(Vec<Raw>),
+}
+
+/// What is wanted of a collection.
+pub(crate) struct Request<'r> {
+    pub(crate) kind: Kind,
+    pub(crate) cause: Cause,
+    /// Bytes of the allocation that it is to make room for.
+    pub(crate) bytes: usize,
+    /// Where to count the live objects of each class.
+    pub(crate) census: Option<&'r mut Census>,
+    /// Asks the heap before it is marked; answers what is left to mark.
+    pub(crate) ask: Option<&'r mut dyn FnMut() -> Owed>,
 }
 
 impl HeapInner {
@@ -132,17 +147,18 @@ impl HeapInner {
         cause: Cause,
         bytes: usize,
     ) -> Outcome {
-        self.collect_with(shared, kind, cause, bytes, None)
+        let request = Request {
+            kind,
+            cause,
+            bytes,
+            census: None,
+            ask: None,
+        };
+        self.collect_with(shared, request)
     }
 
-    fn collect_with(
-        &self,
-        shared: &MutatorShared,
-        kind: Kind,
-        cause: Cause,
-        bytes: usize,
-        census: Option<&mut Census>,
-    ) -> Outcome {
+    pub(crate) fn collect_with(&self, shared: &MutatorShared, request: Request<'_>) -> Outcome {
+        let cause = request.cause;
         let time_to_safepoint = loop {
             let stalled = |waited| self.report_stall(waited);
             let patience = self.config.stall_warning;
@@ -156,7 +172,7 @@ impl HeapInner {
         let abort = AbortOnUnwind;
         let (mut stats, outcome) = {
             let mut collector = self.collector.lock().unwrap();
-            self.perform(&mut collector, kind, cause, bytes, census)
+            self.perform(&mut collector, request)
         };
         stats.time_to_safepoint = time_to_safepoint;
         stats.pause = time_to_safepoint + begin.elapsed();
@@ -192,11 +208,15 @@ impl HeapInner {
     fn perform(
         &self,
         collector: &mut CollectorState,
-        kind: Kind,
-        cause: Cause,
-        bytes: usize,
-        census: Option<&mut Census>,
+        request: Request<'_>,
     ) -> (CollectionStats, Outcome) {
+        let Request {
+            kind,
+            cause,
+            bytes,
+            census,
+            ask,
+        } = request;
         self.gather(collector);
         let allocated = self.account(collector);
         let number = self.collections.fetch_add(1, Relaxed) + 1;
@@ -233,7 +253,7 @@ impl HeapInner {
             stats.kind = Kind::Full;
             let before =
                 collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
-            let marked = self.mark_all(collector, census);
+            let marked = self.mark_all(collector, census, ask);
             stats.marked_objects = marked.objects;
             stats.marked_bytes = marked.bytes;
             stats.freed_bytes = before.saturating_sub(marked.bytes);
@@ -358,7 +378,12 @@ impl HeapInner {
     }
 
     /// Marks everything that lives and settles what is weak, finalizable or owned.
-    fn mark_all(&self, collector: &mut CollectorState, census: Option<&mut Census>) -> Marked {
+    fn mark_all(
+        &self,
+        collector: &mut CollectorState,
+        census: Option<&mut Census>,
+        ask: Option<&mut dyn FnMut() -> Owed>,
+    ) -> Marked {
         for size_class in SizeClass::all() {
             let cursor = &collector.promotion[size_class.0 as usize];
             self.space.retire(cursor, size_class);
@@ -367,17 +392,24 @@ impl HeapInner {
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
+        let mut owed = ask.map_or_else(Owed::default, |ask| ask());
+        if owed.broken {
+            // What was marked cannot be told from what was merely on the way: begin anew.
+            self.space.begin_epoch();
+            owed = Owed::default();
+        }
         let ground = self.ground(&collector.traces);
         let mut total = Marked::default();
         let mut waiting = Waiting::default();
         match census {
             None => {
-                self.close(ground, Phase::Roots, &mut total, &mut waiting, || ());
+                self.close(ground, Phase::Roots(owed), &mut total, &mut waiting, || ());
             }
             Some(census) => {
                 let classes = self.classes.count();
                 let fresh = || Census::new(classes);
-                for one in self.close(ground, Phase::Roots, &mut total, &mut waiting, fresh) {
+                let phase = Phase::Roots(owed);
+                for one in self.close(ground, phase, &mut total, &mut waiting, fresh) {
                     census.add(&one);
                 }
             }
@@ -430,17 +462,23 @@ impl HeapInner {
         waiting: &mut Waiting,
         visitor: impl Fn() -> V,
     ) -> Vec<V> {
-        let mut starts = match phase {
-            Phase::Roots => self.root_targets(),
-            Phase::Finalizable(objects) => objects,
+        let (starts, mut done) = match phase {
+            Phase::Roots(Owed { marked, starts, .. }) => {
+                let mut all = self.root_targets();
+                all.extend(starts);
+                (all, marked)
+            }
+            Phase::Finalizable(objects) => (objects, Marked::default()),
         };
+        let mut starts: Vec<_> = starts.into_iter().map(Start::from).collect();
         let mut visitors: Vec<V> = (0..self.config.collector_threads)
             .map(|_| visitor())
             .collect();
         let mut workers = visitors.len();
         while !starts.is_empty() {
-            let mut marked = mark(ground, &starts, &mut visitors[..workers]);
-            starts = waiting.advance(ground, &mut marked);
+            let marked = mark(ground, ground.epoch, &starts, &mut visitors[..workers]);
+            let mut marked = std::mem::take(&mut done).plus(marked);
+            starts = waiting.advance(ground, ground.epoch, &mut marked, &mut visitors[0]);
             total.objects += marked.objects;
             total.bytes += marked.bytes;
             total.weak.append(&mut marked.weak);
@@ -456,7 +494,7 @@ impl HeapInner {
 
     fn root_targets(&self) -> Vec<Raw> {
         let mut targets = Vec::new();
-        self.for_each_root(|_, cell| {
+        self.for_each_root_cell(RootSet::All, |cell| {
             let raw = Raw(cell.load(Relaxed));
             if !raw.is_null() {
                 targets.push(raw);
@@ -518,7 +556,7 @@ impl HeapInner {
         }
         let moved = |raw: &mut Raw| *raw = compact::moved(ground, &self.space, *raw);
         let update = |cell: &AtomicU32| compact::update(ground, &self.space, cell);
-        self.for_each_root(|_, cell| update(cell));
+        self.for_each_root_cell(RootSet::All, update);
         self.for_each_pending(|_, cell| update(cell));
         for cell in &self.handles.weak.lock().unwrap().all {
             update(&cell.raw);
@@ -547,13 +585,14 @@ impl HeapInner {
         asked_bytes: usize,
     ) -> OutOfMemory {
         let mut census = Census::new(0);
-        self.collect_with(
-            mutator.shared,
-            Kind::Full,
-            Cause::OutOfMemory,
-            0,
-            Some(&mut census),
-        );
+        let request = Request {
+            kind: Kind::Full,
+            cause: Cause::OutOfMemory,
+            bytes: 0,
+            census: Some(&mut census),
+            ask: None,
+        };
+        self.collect_with(mutator.shared, request);
         let mut classes: Vec<_> = (1..census.objects.len())
             .filter(|&id| census.objects[id] > 0)
             .map(|id| ClassShare {

@@ -1,8 +1,10 @@
 //! The heap: what it is made of, and who may touch what when.
 
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use heaphound_heap::root::RootSet;
 use heaphound_heap::sync::Mutex;
 use heaphound_heap::{Root, RootKind};
 
@@ -51,6 +53,10 @@ pub(crate) struct HeapInner {
     pub(crate) nursery_cycle: AtomicU32,
     /// Even the last full collection left no room for the nursery.
     pub(crate) over_limit: AtomicBool,
+    /// The last visited mark that was given out; see `raw/ask.rs`.
+    pub(crate) last_visit: AtomicU8,
+    /// Which of two marks stands for "forgotten".
+    pub(crate) forgotten: AtomicU8,
 }
 
 impl Heap {
@@ -111,6 +117,8 @@ impl Heap {
             full_collections: AtomicU64::new(0),
             nursery_cycle: AtomicU32::new(0),
             over_limit: AtomicBool::new(false),
+            last_visit: AtomicU8::new(0),
+            forgotten: AtomicU8::new(0),
             config,
         });
         HeapInner::publish(&inner);
@@ -190,6 +198,54 @@ impl HeapInner {
         }
     }
 
+    /// The mutators, each with a name that no other has: of those that share one, the
+    /// later ones get a number.
+    pub(crate) fn threads(&self) -> Vec<(Arc<MutatorShared>, String)> {
+        let mut mutators: Vec<_> = self.mutators.lock().unwrap().clone();
+        mutators.sort_by_key(|shared| shared.serial());
+        let given: HashSet<String> = mutators.iter().map(|it| it.name.clone()).collect();
+        let mut taken = HashSet::new();
+        let unique = |shared: &MutatorShared| {
+            let mut name = shared.name.clone();
+            for number in 2.. {
+                if taken.insert(name.clone()) {
+                    break;
+                }
+                name = format!("{} ({number})", shared.name);
+                if given.contains(&name) {
+                    name = shared.name.clone();
+                }
+            }
+            name
+        };
+        let names: Vec<String> = mutators.iter().map(|it| &**it).map(unique).collect();
+        mutators.into_iter().zip(names).collect()
+    }
+
+    /// Calls `f` with the cells of some of the roots. Only while the world is stopped.
+    pub(crate) fn for_each_root_cell(&self, roots: RootSet<'_>, mut f: impl FnMut(&AtomicU32)) {
+        if roots.includes(RootKind::Static, "") {
+            for (_, cell) in self.handles.statics.lock().unwrap().values() {
+                f(&cell.raw);
+            }
+        }
+        for (shared, name) in self.threads() {
+            if roots.includes(RootKind::ThreadObject, &name) {
+                f(&shared.thread_object);
+            }
+            if roots.includes(RootKind::ThreadStack, &name) {
+                shared.for_each_local(|_, _, cell| f(cell));
+            }
+        }
+        if roots.includes(RootKind::Handle, "") {
+            for table in [&self.handles.strong, &self.handles.pinned] {
+                for cell in &table.lock().unwrap().all {
+                    f(&cell.raw);
+                }
+            }
+        }
+    }
+
     /// Calls `f` with every root: how to name it, and its cell. Only while the
     /// world is stopped.
     pub(crate) fn for_each_root(&self, mut f: impl FnMut(&dyn Fn() -> Root, &AtomicU32)) {
@@ -202,8 +258,8 @@ impl HeapInner {
         for (name, (_, cell)) in self.handles.statics.lock().unwrap().iter() {
             f(&|| root(RootKind::Static, name, None, 0), &cell.raw);
         }
-        for shared in self.mutators.lock().unwrap().iter() {
-            let name = &shared.name;
+        for (shared, name) in self.threads() {
+            let name = &name;
             f(
                 &|| root(RootKind::ThreadObject, name, None, 0),
                 &shared.thread_object,

@@ -10,10 +10,10 @@
 //! touches managed memory, with its invariants.
 #![deny(unsafe_code)]
 
+mod ask;
 mod classes;
 mod collect;
 mod config;
-mod crew;
 mod error;
 mod heap;
 mod policy;
@@ -22,6 +22,7 @@ mod raw;
 mod safepoint;
 mod stats;
 
+pub use ask::Asking;
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, OutOfMemory};
@@ -29,8 +30,8 @@ pub use heap::Heap;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
     Header, Init, Instance, Local, Managed, Mutator, Object, ObjectId, Owned, Pinned, Plain,
-    PlainArray, PlainCell, Ref, RefArray, Root, Shape, Slot, Static, StoppedHeap, Str, Var, Weak,
-    WeakMap, WeakSlot,
+    PlainArray, PlainCell, PlainData, Ref, RefArray, Root, Shape, Slot, Static, StoppedHeap,
+    StoppedVisits, Str, Subject, Var, Weak, WeakMap, WeakSlot,
 };
 pub use stats::{Cause, CollectionStats, HeapStats, Kind};
 

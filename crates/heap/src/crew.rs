@@ -31,6 +31,25 @@ pub fn run<R: Send>(
     })
 }
 
+/// Calls `work` with 0 to `workers` − 1, on that many threads or fewer, and answers the
+/// results in that order.
+pub fn run_all<R: Send>(workers: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let some = |_| {
+        let mut results = Vec::new();
+        loop {
+            let part = next.fetch_add(1, Relaxed);
+            if part >= workers {
+                return results;
+            }
+            results.push((part, work(part)));
+        }
+    };
+    let mut results: Vec<(usize, R)> = run(workers, some, || ()).into_iter().flatten().collect();
+    results.sort_by_key(|(part, _)| *part);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
 /// Maps all items, in any order, some on each of the workers.
 pub fn map<T: Sync, R: Send>(workers: usize, items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     const BATCH: usize = 64;

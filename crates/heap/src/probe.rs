@@ -12,6 +12,7 @@
 //!
 //! Every probe stops as soon as its answer is known.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use crate::path::{self, Origin, Search, Trail, Trails};
@@ -69,14 +70,15 @@ impl std::error::Error for ProbeError {}
 /// # let node = builder.add_object(class, 16);
 /// # for list in [a, b] { builder.add_root(Root::new(RootKind::Static, "lists"), list); }
 /// # let heap = builder.finish().unwrap();
-/// let mut probes = Probes::of(&heap);
+/// let probes = Probes::of(&heap);
 /// assert!(probes.is_shared(node));
 /// assert_eq!(probes.pred(node).len(), 2);
 /// assert!(!probes.dom(a, node));
 /// ```
 pub struct Probes<'v, T: Traceable> {
     view: &'v T,
-    visits: T::Visits<'v>,
+    /// Borrowed while a question is answered.
+    visits: RefCell<T::Visits<'v>>,
     threads: usize,
     asker: Option<String>,
 }
@@ -87,7 +89,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             view,
-            visits: view.visits(),
+            visits: RefCell::new(view.visits()),
             threads: cores.min(16),
             asker: None,
         }
@@ -154,34 +156,30 @@ impl<'v, T: Traceable> Probes<'v, T> {
     }
 
     /// All objects that are reachable from the roots.
-    pub fn reach_all(&mut self) -> ObjectSet<T::Object> {
+    pub fn reach_all(&self) -> ObjectSet<T::Object> {
         let starts = self.root_targets(RootSet::All);
         self.closure(starts, &[])
     }
 
     /// All objects that are reachable from this one, itself included.
-    pub fn reach(&mut self, from: T::Object) -> ObjectSet<T::Object> {
+    pub fn reach(&self, from: T::Object) -> ObjectSet<T::Object> {
         self.closure(vec![from], &[])
     }
 
     /// All objects that are reachable from any of these by a path on which none of `avoid`
     /// lies, at its ends or between.
-    pub fn reach_avoiding(
-        &mut self,
-        from: &[T::Object],
-        avoid: &[T::Object],
-    ) -> ObjectSet<T::Object> {
+    pub fn reach_avoiding(&self, from: &[T::Object], avoid: &[T::Object]) -> ObjectSet<T::Object> {
         self.closure(from.to_vec(), avoid)
     }
 
     /// The reachable objects that have an edge to this one.
-    pub fn pred(&mut self, object: T::Object) -> ObjectSet<T::Object> {
+    pub fn pred(&self, object: T::Object) -> ObjectSet<T::Object> {
         self.predecessors(object, usize::MAX)
     }
 
     /// Whether a path leads from `above` to `below`, and every path from a root to
     /// `below` passes `above` or the asking thread's stack.
-    pub fn dom(&mut self, above: T::Object, below: T::Object) -> bool {
+    pub fn dom(&self, above: T::Object, below: T::Object) -> bool {
         self.is_reachable(above, below) && {
             let starts = self.root_targets(self.others());
             !self.meets(starts, &[above], below)
@@ -191,32 +189,31 @@ impl<'v, T: Traceable> Probes<'v, T> {
     // The probes: table 2.
 
     /// Whether some reachable object has an edge to this one.
-    pub fn is_heap(&mut self, object: T::Object) -> bool {
+    pub fn is_heap(&self, object: T::Object) -> bool {
         !self.predecessors(object, 1).is_empty()
     }
 
     /// Whether two or more reachable objects have edges to this one.
-    pub fn is_shared(&mut self, object: T::Object) -> bool {
+    pub fn is_shared(&self, object: T::Object) -> bool {
         self.predecessors(object, 2).len() >= 2
     }
 
     /// Whether `to` is reachable from `from`.
-    pub fn is_reachable(&mut self, from: T::Object, to: T::Object) -> bool {
+    pub fn is_reachable(&self, from: T::Object, to: T::Object) -> bool {
         self.meets(vec![from], &[], to)
     }
 
     /// Whether no object is reachable from both.
-    pub fn is_disjoint(&mut self, a: T::Object, b: T::Object) -> bool {
+    pub fn is_disjoint(&self, a: T::Object, b: T::Object) -> bool {
         self.common(a, b).is_none()
     }
 
     /// An object that is reachable from both, if there is one: the first one on a shortest
     /// path from `b` that `a` reaches too.
-    pub fn common(&mut self, a: T::Object, b: T::Object) -> Option<T::Object> {
-        self.visits.reserve(2);
-        let (first, second) = (self.visits.fresh(), self.visits.fresh());
+    pub fn common(&self, a: T::Object, b: T::Object) -> Option<T::Object> {
+        let [first, second] = self.fresh();
         self.trace(vec![a], Filter::Follow, first, || ());
-        let met = self.arrivals(vec![b], Filter::Follow, second, first, None);
+        let met = self.arrivals(vec![b], Filter::Follow, second, first);
         // Which of them it is must not depend on who came first.
         met.then(|| {
             let reached = self.closure(vec![a], &[]);
@@ -226,17 +223,16 @@ impl<'v, T: Traceable> Probes<'v, T> {
     }
 
     /// Whether an object dominates all that it reaches.
-    pub fn is_unique_owner(&mut self, object: T::Object) -> bool {
-        self.visits.reserve(3);
-        let [inside, outside, itself] = [0; 3].map(|_| self.visits.fresh());
+    pub fn is_unique_owner(&self, object: T::Object) -> bool {
+        let [inside, outside, itself] = self.fresh();
         self.trace(vec![object], Filter::Follow, inside, || ());
-        self.visits.set(object, itself);
+        self.visits.borrow_mut().set(object, itself);
         let starts = self.root_targets(self.others());
-        !self.arrivals(starts, Filter::StopAt(itself), outside, inside, None)
+        !self.arrivals(starts, Filter::StopAt(itself), outside, inside)
     }
 
     /// What an object reaches but does not dominate.
-    pub fn not_owned(&mut self, object: T::Object) -> ObjectSet<T::Object> {
+    pub fn not_owned(&self, object: T::Object) -> ObjectSet<T::Object> {
         let reached = self.reach(object);
         let starts = self.root_targets(self.others());
         let outside = self.closure(starts, &[object]);
@@ -244,19 +240,19 @@ impl<'v, T: Traceable> Probes<'v, T> {
     }
 
     /// Whether every path from `from` to `to` meets one of `cut`.
-    pub fn reach_through(&mut self, from: T::Object, cut: &[T::Object], to: T::Object) -> bool {
+    pub fn reach_through(&self, from: T::Object, cut: &[T::Object], to: T::Object) -> bool {
         !self.meets(vec![from], cut, to)
     }
 
     /// Whether `owner` dominates `object`: [`Probes::dom`] by its name in table 2.
-    pub fn is_object_owned(&mut self, owner: T::Object, object: T::Object) -> bool {
+    pub fn is_object_owned(&self, owner: T::Object, object: T::Object) -> bool {
         self.dom(owner, object)
     }
 
     /// Whether the asking thread reaches an object and nobody else does. With a part of
     /// the thread: whether its stack does and nothing else, or whether its thread
     /// object dominates the object.
-    pub fn is_thread_owned(&mut self, object: T::Object, part: Part) -> Result<bool, ProbeError> {
+    pub fn is_thread_owned(&self, object: T::Object, part: Part) -> Result<bool, ProbeError> {
         let asker = self.asker.clone().ok_or(ProbeError::NobodyAsks)?;
         if part == Part::Object {
             let thread = self.thread_object(&asker)?;
@@ -268,12 +264,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
     }
 
     /// The threads that reach an object by a path on which none of `avoid` lies.
-    pub fn thread_reach(
-        &mut self,
-        object: T::Object,
-        avoid: &[T::Object],
-        part: Part,
-    ) -> Vec<String> {
+    pub fn thread_reach(&self, object: T::Object, avoid: &[T::Object], part: Part) -> Vec<String> {
         let threads = self.view.threads().iter();
         threads
             .filter(|thread| {
@@ -287,26 +278,22 @@ impl<'v, T: Traceable> Probes<'v, T> {
     // Paths: why the answer is what it is.
 
     /// The shortest path to an object.
-    pub fn path(
-        &mut self,
-        search: &Search<'_, T::Object>,
-        to: T::Object,
-    ) -> Option<Trail<T::Object>> {
-        path::shortest(self.view, &mut self.visits, search, to)
+    pub fn path(&self, search: &Search<'_, T::Object>, to: T::Object) -> Option<Trail<T::Object>> {
+        path::shortest(self.view, &mut self.visits.borrow_mut(), search, to)
     }
 
     /// The shortest path to each of several objects.
     pub fn paths_to_each(
-        &mut self,
+        &self,
         search: &Search<'_, T::Object>,
         to: &[T::Object],
     ) -> Vec<Option<Trail<T::Object>>> {
-        path::shortest_to_each(self.view, &mut self.visits, search, to)
+        path::shortest_to_each(self.view, &mut self.visits.borrow_mut(), search, to)
     }
 
     /// All distinct paths to an object, up to `limit` of them.
     pub fn all_paths(
-        &mut self,
+        &self,
         search: &Search<'_, T::Object>,
         to: T::Object,
         limit: usize,
@@ -316,17 +303,17 @@ impl<'v, T: Traceable> Probes<'v, T> {
 
     /// A path from a root to `below` that passes neither `above` nor the asking
     /// thread's stack: why `above` does not dominate `below`.
-    pub fn bypass(&mut self, above: T::Object, below: T::Object) -> Option<Trail<T::Object>> {
+    pub fn bypass(&self, above: T::Object, below: T::Object) -> Option<Trail<T::Object>> {
         let search = Search {
             from: Origin::Roots(self.others()),
             avoid: &[above],
         };
-        path::shortest(self.view, &mut self.visits, &search, below)
+        path::shortest(self.view, &mut self.visits.borrow_mut(), &search, below)
     }
 
     /// A path from some of a thread's roots to an object, on which none of `avoid` lies.
     pub fn thread_path(
-        &mut self,
+        &self,
         thread: &str,
         part: Part,
         avoid: &[T::Object],
@@ -336,7 +323,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
             from: Origin::Roots(RootSet::Thread(thread, part)),
             avoid,
         };
-        path::shortest(self.view, &mut self.visits, &search, to)
+        path::shortest(self.view, &mut self.visits.borrow_mut(), &search, to)
     }
 
     /// The object that stands for a thread.
@@ -346,15 +333,23 @@ impl<'v, T: Traceable> Probes<'v, T> {
         object.first().copied().ok_or_else(none)
     }
 
-    /// Runs a plan of one's own, with visitors of one's own; see [`trace::run`].
+    /// Runs a plan of one's own, with visitors of one's own; see [`trace::run`]. Neither
+    /// closure may ask meanwhile.
     pub fn run<V: Visitor<T::Object>>(
-        &mut self,
+        &self,
         plan: &Plan<'_, T::Object>,
         visitor: impl FnMut(usize) -> V,
         done: impl FnMut(usize, Vec<V>),
     ) -> Vec<Traced<T::Object>> {
         let Self { view, threads, .. } = *self;
-        trace::run(view, &mut self.visits, plan, threads, visitor, done)
+        trace::run(
+            view,
+            &mut self.visits.borrow_mut(),
+            plan,
+            threads,
+            visitor,
+            done,
+        )
     }
 
     /// All roots but the asking thread's stack.
@@ -389,7 +384,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
 
     /// Runs a phase with new visitors and answers them.
     fn trace<V: Visitor<T::Object>>(
-        &mut self,
+        &self,
         starts: Vec<T::Object>,
         filter: Filter,
         mark: Visit,
@@ -401,55 +396,54 @@ impl<'v, T: Traceable> Probes<'v, T> {
             mark,
         };
         let mut visitors: Vec<V> = (0..self.threads).map(|_| visitor()).collect();
-        self.view.trace(&mut self.visits, &phase, &mut visitors);
+        self.view
+            .trace(&mut self.visits.borrow_mut(), &phase, &mut visitors);
         visitors
     }
 
-    /// A new mark that some objects carry already, so that a trace does not enter them.
-    fn mark_around(&mut self, avoid: &[T::Object]) -> Visit {
-        self.visits.reserve(1);
-        let mark = self.visits.fresh();
-        for &object in avoid {
-            self.visits.set(object, mark);
-        }
-        mark
+    /// New marks, all in force at once.
+    fn fresh<const N: usize>(&self) -> [Visit; N] {
+        let mut visits = self.visits.borrow_mut();
+        visits.reserve(N);
+        [(); N].map(|()| visits.fresh())
     }
 
-    fn closure(&mut self, starts: Vec<T::Object>, avoid: &[T::Object]) -> ObjectSet<T::Object> {
-        let mark = self.mark_around(avoid);
-        let visitors = self.trace(starts, Filter::Follow, mark, || Collect(Vec::new()));
+    /// A new mark, and a filter that keeps a trace from entering some objects.
+    fn mark_around(&self, avoid: &[T::Object]) -> (Visit, Filter) {
+        let [mark, label] = self.fresh();
+        for &object in avoid {
+            self.visits.borrow_mut().set(object, label);
+        }
+        match avoid.is_empty() {
+            true => (mark, Filter::Follow),
+            false => (mark, Filter::StopAt(label)),
+        }
+    }
+
+    fn closure(&self, starts: Vec<T::Object>, avoid: &[T::Object]) -> ObjectSet<T::Object> {
+        let (mark, filter) = self.mark_around(avoid);
+        let visitors = self.trace(starts, filter, mark, || Collect(Vec::new()));
         visitors.into_iter().flat_map(|it| it.0).collect()
     }
 
     /// Whether a trace enters an object.
-    fn meets(&mut self, starts: Vec<T::Object>, avoid: &[T::Object], target: T::Object) -> bool {
-        let mark = self.mark_around(avoid);
+    fn meets(&self, starts: Vec<T::Object>, avoid: &[T::Object], target: T::Object) -> bool {
+        let (mark, filter) = self.mark_around(avoid);
         let visitor = || Meet { target, met: false };
-        let visitors = self.trace(starts, Filter::Follow, mark, visitor);
+        let visitors = self.trace(starts, filter, mark, visitor);
         visitors.iter().any(|it| it.met)
     }
 
-    /// Whether a trace comes upon an object that carries `sought`, `but` one.
-    fn arrivals(
-        &mut self,
-        starts: Vec<T::Object>,
-        filter: Filter,
-        mark: Visit,
-        sought: Visit,
-        but: Option<T::Object>,
-    ) -> bool {
-        let visitor = || Arrive {
-            sought,
-            but,
-            met: false,
-        };
+    /// Whether a trace comes upon an object that carries `sought`.
+    fn arrivals(&self, starts: Vec<T::Object>, filter: Filter, mark: Visit, sought: Visit) -> bool {
+        let visitor = || Arrive { sought, met: false };
         let visitors = self.trace(starts, filter, mark, visitor);
         visitors.iter().any(|it| it.met)
     }
 
     /// The reachable objects with an edge to this one, or `enough` of them.
-    fn predecessors(&mut self, target: T::Object, enough: usize) -> ObjectSet<T::Object> {
-        let mark = self.mark_around(&[]);
+    fn predecessors(&self, target: T::Object, enough: usize) -> ObjectSet<T::Object> {
+        let (mark, filter) = self.mark_around(&[]);
         let starts = self.root_targets(RootSet::All);
         let found = Mutex::new(Vec::new());
         let visitor = || Predecessors {
@@ -459,14 +453,16 @@ impl<'v, T: Traceable> Probes<'v, T> {
             enough,
             found: &found,
         };
-        self.trace(starts, Filter::Follow, mark, visitor);
+        self.trace(starts, filter, mark, visitor);
         let found = std::mem::take(&mut *found.lock().unwrap());
         found.into_iter().collect()
     }
 
     /// The first object, breadth first, that is what we look for.
-    fn nearest(&mut self, from: T::Object, is_it: impl Fn(T::Object) -> bool) -> Option<T::Object> {
-        let mark = self.mark_around(&[from]);
+    fn nearest(&self, from: T::Object, is_it: impl Fn(T::Object) -> bool) -> Option<T::Object> {
+        let [mark] = self.fresh();
+        let mut visits = self.visits.borrow_mut();
+        visits.set(from, mark);
         let mut queue = vec![from];
         let mut next = 0;
         while let Some(&object) = queue.get(next) {
@@ -474,7 +470,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
                 return Some(object);
             }
             self.view.for_each_strong_edge(object, |_, to| {
-                if self.visits.set(to, mark) {
+                if visits.set(to, mark) {
                     queue.push(to);
                 }
             });
@@ -518,20 +514,19 @@ impl<O: Copy + Eq + Send> Visitor<O> for Meet<O> {
 }
 
 /// Waits for an edge to an object that carries a mark.
-struct Arrive<O> {
+struct Arrive {
     sought: Visit,
-    but: Option<O>,
     met: bool,
 }
 
-impl<O: Copy + Eq + Send> Visitor<O> for Arrive<O> {
+impl<O> Visitor<O> for Arrive {
     type Tag = ();
     const ARRIVALS: bool = true;
     const STOPS: bool = true;
 
     #[inline]
-    fn edge_arrived(&mut self, _: (), to: O, visit: Visit) {
-        self.met |= visit == self.sought && Some(to) != self.but;
+    fn edge_arrived(&mut self, _: (), _: O, visit: Visit) {
+        self.met |= visit == self.sought;
     }
 
     #[inline]

@@ -32,12 +32,17 @@
 
 pub use heaphound_derive::{Managed, Plain};
 pub use heaphound_gc::{
-    AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError, ClassShare, CollectionStats,
-    Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats, Instance, Kind, Local,
-    Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, Ref, RefArray,
-    Root, Slot, Static, StoppedHeap, Str, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    Asking, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError, ClassShare,
+    CollectionStats, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats,
+    Instance, Kind, Local, Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain,
+    PlainArray, PlainData, Ref, RefArray, Root, Slot, Static, StoppedHeap, Str, Subject,
+    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
-pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value, text, view};
+pub use heaphound_heap::probe::{ProbeError, Probes};
+pub use heaphound_heap::root::Part;
+pub use heaphound_heap::snapshot::Snapshot;
+pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value};
+pub use heaphound_heap::{finding, path, probe, root, set, snapshot, text, trace, view};
 
 /// What derived code refers to. Not for use by hand.
 #[doc(hidden)]

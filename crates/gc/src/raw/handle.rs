@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use heaphound_heap::sync::Mutex;
 
 use super::mutator::{Local, Mutator};
-use super::object::Managed;
+use super::object::{Managed, Object};
 use super::region::Raw;
 use crate::heap::HeapInner;
 
@@ -81,6 +81,11 @@ impl RootCell {
             place,
             heap: heap.id,
         })
+    }
+
+    /// What it refers to, if it is of that heap.
+    pub(super) fn raw_of(&self, heap: &HeapInner) -> Option<Raw> {
+        (self.heap == heap.id).then(|| Raw(self.raw.load(Acquire)))
     }
 
     #[track_caller]
@@ -293,7 +298,30 @@ impl<'a> Mutator<'a> {
     }
 }
 
+macro_rules! cells {
+    ($($handle:ident),*) => {$(
+        impl<T: ?Sized> $handle<T> {
+            pub(super) fn cell(&self) -> &RootCell {
+                &self.cell
+            }
+        }
+    )*};
+}
+cells!(Root, Static, Weak);
+
 impl HeapInner {
+    /// A handle for an object of this heap, whatever its class. Only while the world is
+    /// stopped.
+    #[track_caller]
+    pub(super) fn add_root(&self, raw: Raw) -> Root<Object> {
+        let cell = RootCell::new(self, raw, Location::caller());
+        self.handles.strong.lock().unwrap().add(cell.clone());
+        Root {
+            cell,
+            target: PhantomData,
+        }
+    }
+
     /// Forgets handles that are gone, and lets the objects move again whose last
     /// pin is.
     pub(crate) fn prune_handles(&self) {

@@ -43,6 +43,8 @@ const CLASS_BITS: u32 = 20;
 const EPOCH_SHIFT: u32 = 20;
 const EPOCH_MASK: u64 = 0b111 << EPOCH_SHIFT;
 const FORWARDED: u64 = 1 << 23;
+const VISIT_SHIFT: u32 = 24;
+const VISIT_MASK: u64 = 0xff << VISIT_SHIFT;
 const EXTERNAL: u64 = 1 << 39;
 const HASH_SHIFT: u32 = 43;
 const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
@@ -163,6 +165,17 @@ impl Word {
         Self(self.0 & !EPOCH_MASK | epoch.0)
     }
 
+    /// The visited mark of a trace other than the collector's, or a label.
+    #[inline]
+    pub(crate) fn visit(self) -> u8 {
+        (self.0 >> VISIT_SHIFT) as u8
+    }
+
+    #[inline]
+    pub(crate) fn with_visit(self, visit: u8) -> Self {
+        Self(self.0 & !VISIT_MASK | (visit as u64) << VISIT_SHIFT)
+    }
+
     #[inline]
     pub(crate) fn forwarded_to(self) -> Option<Raw> {
         (self.0 & FORWARDED != 0).then_some(Raw((self.0 >> 32) as u32))
@@ -239,7 +252,9 @@ mod tests {
             .with_hash_state(HashState::Stored)
             .with_pinned(true)
             .with_external(true)
-            .with_awaited_key(true);
+            .with_awaited_key(true)
+            .with_visit(0xa5);
+        assert_eq!(word.visit(), 0xa5);
         assert_eq!(word.class(), MAX_CLASSES as u32);
         assert!(word.is_marked(epoch) && !word.is_marked(epoch.next()));
         assert_eq!(word.forwarded_to(), None);

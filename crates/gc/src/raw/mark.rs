@@ -10,23 +10,25 @@
 //!    (The mark is tested on leaving the queue, not on pushing: at push time the
 //!    header would be a cache miss.)
 //! 3. A worker that runs dry takes from the pool; see [`heaphound_heap::pool`].
-//! 4. Objects with weak slots and ephemerons are set aside as they are met, for
+//! 4. Objects with weak slots and ephemerons are listed as they are met, for
 //!    [`super::weak`].
 //!
 //! The loop is compiled once for each kind of [`Visitor`]; with none, what is left is
-//! the plain loop. A visitor sees, it cannot change what is marked.
+//! the plain loop. A visitor sees, it cannot change what is marked. A [`Marker`] says what a
+//! mark is: the collector's epoch, or the number of a probe's trace.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use heaphound_heap::crew;
 use heaphound_heap::pool::Pool;
 use heaphound_heap::sync::Mutex;
+use heaphound_heap::trace::{Filter, Visit};
 use heaphound_heap::{ClassId, FieldKind};
 
 use super::header::{Epoch, Word};
 use super::region::{Base, Raw};
 use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, slot_at};
 use crate::classes::Classes;
-use crate::crew;
 
 /// Watches a trace. Each worker has one of its own; they are merged at the end.
 pub(crate) trait Visitor: Send {
@@ -36,6 +38,8 @@ pub(crate) trait Visitor: Send {
     const ARRIVALS: bool;
     /// Whether [`Visitor::edge_read`] is wanted.
     const READS: bool;
+    /// Whether the trace may end early; see [`Visitor::is_done`].
+    const STOPS: bool = false;
 
     /// An object is seen for the first time.
     fn object(&mut self, raw: Raw, word: Word, bytes: usize);
@@ -50,6 +54,13 @@ pub(crate) trait Visitor: Send {
     fn edge_arrived(&mut self, tag: Self::Tag, to: Raw, word: Word) {
         let _ = (tag, to, word);
     }
+
+    /// Whether the answer is known, so that the trace may end here. What is marked is then
+    /// only part of what can be reached.
+    #[inline]
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// No questions asked.
@@ -60,6 +71,111 @@ impl Visitor for () {
 
     #[inline]
     fn object(&mut self, _: Raw, _: Word, _: usize) {}
+}
+
+/// What a mark is and who gets it.
+pub(crate) trait Marker: Copy + Sync {
+    /// What to do with an object, given its header.
+    fn look(self, word: Word) -> Look;
+
+    /// The header of a marked object.
+    fn mark(self, word: Word) -> Word;
+
+    /// Whether the object has not been counted before.
+    fn counts(self, word: Word) -> bool;
+
+    fn is_marked(self, word: Word) -> bool {
+        matches!(self.look(word), Look::Old)
+    }
+}
+
+/// What a marker sees in a header.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// To be marked.
+    New,
+    /// Marked already, or not to be entered.
+    Old,
+    /// For a later phase.
+    Aside,
+}
+
+/// The collector's own mark.
+impl Marker for Epoch {
+    #[inline]
+    fn look(self, word: Word) -> Look {
+        match word.is_marked(self) {
+            true => Look::Old,
+            false => Look::New,
+        }
+    }
+
+    #[inline]
+    fn mark(self, word: Word) -> Word {
+        word.with_epoch(self)
+    }
+
+    #[inline]
+    fn counts(self, _: Word) -> bool {
+        true
+    }
+}
+
+/// The mark of a trace that asks a question.
+#[derive(Clone, Copy)]
+pub(crate) struct VisitMark {
+    pub(crate) visit: Visit,
+    pub(crate) filter: Filter,
+    /// The epoch of the collection that this trace works for, if it does: objects get
+    /// both marks.
+    pub(crate) collection: Option<Epoch>,
+}
+
+impl Marker for VisitMark {
+    #[inline]
+    fn look(self, word: Word) -> Look {
+        let visit = Visit(word.visit());
+        match self.filter {
+            _ if visit == self.visit => Look::Old,
+            // A collection will have to start from there.
+            Filter::StopAt(label) if visit == label => match self.collection {
+                Some(_) => Look::Aside,
+                None => Look::Old,
+            },
+            Filter::SetAside(label) if visit == label => Look::Aside,
+            _ => Look::New,
+        }
+    }
+
+    #[inline]
+    fn mark(self, word: Word) -> Word {
+        let word = word.with_visit(self.visit.0);
+        match self.collection {
+            None => word,
+            Some(epoch) => word.with_epoch(epoch),
+        }
+    }
+
+    #[inline]
+    fn counts(self, word: Word) -> bool {
+        self.collection.is_none_or(|epoch| !word.is_marked(epoch))
+    }
+}
+
+/// A reference to start from, and what it brings along.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<T> {
+    pub(crate) to: Raw,
+    pub(crate) tag: T,
+}
+
+impl<T: Default> From<Raw> for Start<T> {
+    fn from(to: Raw) -> Self {
+        Self {
+            to,
+            tag: T::default(),
+        }
+    }
 }
 
 /// What marking needs to know of the heap.
@@ -82,26 +198,35 @@ pub(crate) struct Marked {
     pub(crate) ephemerons: Vec<Raw>,
     /// Marked objects that an ephemeron had been waiting for.
     pub(crate) woken: Vec<Raw>,
+    /// Objects that are for a later phase, each as often as it was met.
+    pub(crate) aside: Vec<Raw>,
 }
 
 impl Marked {
-    fn plus(mut self, other: Self) -> Self {
+    pub(crate) fn plus(mut self, other: Self) -> Self {
         self.objects += other.objects;
         self.bytes += other.bytes;
         self.weak.extend(other.weak);
         self.ephemerons.extend(other.ephemerons);
         self.woken.extend(other.woken);
+        self.aside.extend(other.aside);
         self
     }
 }
 
 /// Marks everything reachable from `starts` and tells what was met on the way. There
 /// are as many workers as visitors.
-pub(crate) fn mark<V: Visitor>(ground: Ground<'_>, starts: &[Raw], visitors: &mut [V]) -> Marked {
+pub(crate) fn mark<M: Marker, V: Visitor>(
+    ground: Ground<'_>,
+    marker: M,
+    starts: &[Start<V::Tag>],
+    visitors: &mut [V],
+) -> Marked {
     let count = visitors.len();
+    let stop = AtomicBool::new(false);
     if let [visitor] = visitors {
-        let mut worker = Worker::new(ground, visitor);
-        worker.start(starts.iter().copied());
+        let mut worker = Worker::new(ground, marker, visitor, &stop);
+        worker.stack.extend_from_slice(starts);
         worker.drain_all::<false>(&Pool::new(1));
         return worker.marked;
     }
@@ -111,14 +236,14 @@ pub(crate) fn mark<V: Visitor>(ground: Ground<'_>, starts: &[Raw], visitors: &mu
     for index in 0..count {
         let entries = starts.iter().skip(index).step_by(count);
         pool.give(Bundle {
-            entries: entries.map(|&to| Entry::start(to)).collect(),
+            entries: entries.copied().collect(),
             rests: Vec::new(),
         });
     }
     let visitors: Vec<_> = visitors.iter_mut().map(|it| Mutex::new(Some(it))).collect();
     let work = |index: usize| {
         let visitor = visitors[index].lock().unwrap().take();
-        let mut worker = Worker::new(ground, visitor.expect("each is taken once"));
+        let mut worker = Worker::new(ground, marker, visitor.expect("each is taken once"), &stop);
         worker.drain_all::<true>(&pool);
         worker.marked
     };
@@ -127,22 +252,9 @@ pub(crate) fn mark<V: Visitor>(ground: Ground<'_>, starts: &[Raw], visitors: &mu
 }
 
 /// A reference on its way to its target.
-#[derive(Clone, Copy)]
-struct Entry<T> {
-    to: Raw,
-    tag: T,
-}
+type Entry<T> = Start<T>;
 
 type Stack<T> = Vec<Entry<T>>;
-
-impl<T: Default> Entry<T> {
-    fn start(to: Raw) -> Self {
-        Self {
-            to,
-            tag: T::default(),
-        }
-    }
-}
 
 /// The slots of a long array from `next` on: read piece by piece, so that neither the
 /// stack nor one worker's load grows with the array.
@@ -170,27 +282,28 @@ const QUEUE: usize = 32;
 /// A worker keeps at least this much to itself.
 const SHARE_ABOVE: usize = 128;
 
-struct Worker<'h, 'v, V: Visitor> {
+struct Worker<'h, 'v, M, V: Visitor> {
     ground: Ground<'h>,
+    marker: M,
     stack: Stack<V::Tag>,
     rests: Vec<Rest>,
     visitor: &'v mut V,
+    /// Some worker's visitor knows the answer.
+    stop: &'v AtomicBool,
     marked: Marked,
 }
 
-impl<'h, 'v, V: Visitor> Worker<'h, 'v, V> {
-    fn new(ground: Ground<'h>, visitor: &'v mut V) -> Self {
+impl<'h, 'v, M: Marker, V: Visitor> Worker<'h, 'v, M, V> {
+    fn new(ground: Ground<'h>, marker: M, visitor: &'v mut V, stop: &'v AtomicBool) -> Self {
         Self {
             ground,
+            marker,
             stack: Vec::with_capacity(4096),
             rests: Vec::new(),
             visitor,
+            stop,
             marked: Marked::default(),
         }
-    }
-
-    fn start(&mut self, roots: impl Iterator<Item = Raw>) {
-        self.stack.extend(roots.map(Entry::start));
     }
 
     fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {
@@ -240,7 +353,15 @@ impl<'h, 'v, V: Visitor> Worker<'h, 'v, V> {
                 continue;
             }
             queued -= 1;
+            if V::STOPS && self.stop.load(Relaxed) {
+                self.rests.clear();
+                stack.clear();
+                return stack;
+            }
             stack = self.visit::<PARALLEL>(stack, entry);
+            if V::STOPS && self.visitor.is_done() {
+                self.stop.store(true, Relaxed);
+            }
             if PARALLEL && stack.len() > SHARE_ABOVE && pool.is_hungry() {
                 stack = self.share(stack, pool);
             }
@@ -267,26 +388,27 @@ impl<'h, 'v, V: Visitor> Worker<'h, 'v, V> {
         mut stack: Stack<V::Tag>,
         entry: Entry<V::Tag>,
     ) -> Stack<V::Tag> {
-        let Ground {
-            base,
-            epoch,
-            traces,
-            ..
-        } = self.ground;
+        let Ground { base, traces, .. } = self.ground;
+        let marker = self.marker;
         // SAFETY: slots of live objects and roots refer to live objects (H3).
         let header = unsafe { base.header(entry.to) };
         let word = header.load();
         if V::ARRIVALS {
             self.visitor.edge_arrived(entry.tag, entry.to, word);
         }
-        if word.is_marked(epoch) {
-            return stack;
+        match marker.look(word) {
+            Look::New => {}
+            Look::Old => return stack,
+            Look::Aside => {
+                self.marked.aside.push(entry.to);
+                return stack;
+            }
         }
-        let marked = word.with_epoch(epoch);
+        let marked = marker.mark(word);
         if PARALLEL {
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
-            if header.swap(marked).is_marked(epoch) {
+            if marker.is_marked(header.swap(marked)) {
                 return stack;
             }
         } else {
@@ -296,8 +418,10 @@ impl<'h, 'v, V: Visitor> Worker<'h, 'v, V> {
         let object = base.object(entry.to);
         // SAFETY: a live object of that class.
         let bytes = unsafe { trace.bytes(object) };
-        self.marked.objects += 1;
-        self.marked.bytes += bytes;
+        if marker.counts(word) {
+            self.marked.objects += 1;
+            self.marked.bytes += bytes;
+        }
         self.visitor.object(entry.to, word, bytes);
         if word.is_awaited_key() {
             self.marked.woken.push(entry.to);

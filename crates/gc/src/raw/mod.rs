@@ -30,7 +30,9 @@
 
 mod alloc;
 mod array;
+pub(crate) mod ask;
 mod attach;
+mod capture;
 pub(crate) mod compact;
 mod ephemeron;
 pub(crate) mod finalize;
@@ -54,6 +56,8 @@ mod view;
 pub(crate) mod weak;
 
 pub use array::{Bytes, PlainArray, RefArray, Str};
+pub use ask::{StoppedVisits, Subject};
+pub use capture::PlainData;
 pub use ephemeron::WeakMap;
 pub use handle::{Pinned, Root, Static, Weak};
 pub use header::Header;

@@ -123,6 +123,16 @@ impl MutatorShared {
         }
     }
 
+    /// A number that later mutators have larger.
+    pub(crate) fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// Whether a local is this mutator's.
+    pub(crate) fn owns<T: ?Sized>(&self, local: Local<'_, T>) -> bool {
+        local.bits.get() ^ self.serial <= MAX_LOCALS as u64
+    }
+
     /// The object that a local refers to.
     ///
     /// # Panics

@@ -385,7 +385,7 @@ impl<'h> Evacuation<'h> {
     pub(crate) fn settle_weak(&mut self) {
         for holder in std::mem::take(&mut self.weak) {
             let mut cleared = false;
-            super::weak::for_each_slot(self.ground, holder, |slot, kind| {
+            super::weak::for_each_slot(self.ground, holder, |_, slot, kind| {
                 let raw = Raw(slot.load(Relaxed));
                 if kind == FieldKind::Weak && !raw.is_null() && raw.is_young() {
                     let to = self.survivor(raw);
@@ -394,7 +394,7 @@ impl<'h> Evacuation<'h> {
                 }
             });
             if cleared {
-                super::weak::for_each_slot(self.ground, holder, |slot, kind| {
+                super::weak::for_each_slot(self.ground, holder, |_, slot, kind| {
                     if kind == FieldKind::Dependent {
                         slot.store(0, Relaxed);
                     }

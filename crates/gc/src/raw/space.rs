@@ -16,7 +16,7 @@ use super::header::{Epoch, Word};
 use super::pages::{Pages, Use};
 use super::region::{Base, GRANULE, PAGE, REGION, Raw};
 use super::sizes::{BLOCK, SizeClass};
-use crate::crew;
+use heaphound_heap::crew;
 
 /// Freed memory is filled with this in zeal mode. As a reference it points to
 /// where no heap is committed.

@@ -15,7 +15,7 @@ impl HeapInner {
     /// remembered (H5).
     pub(crate) fn verify_cards(&self) {
         // SAFETY: called by the collector, with the world stopped.
-        let view = unsafe { StoppedHeap::new(self) };
+        let view = unsafe { StoppedHeap::new(self, None) };
         for object in live_objects(&view) {
             self.verify_object(object.0);
             if object.0.is_young() {
@@ -53,7 +53,7 @@ impl HeapInner {
     /// nothing else is. `marked` is the collector's count, after a full one.
     pub(crate) fn verify(&self, marked: Option<usize>) {
         // SAFETY: called by the collector, with the world stopped.
-        let view = unsafe { StoppedHeap::new(self) };
+        let view = unsafe { StoppedHeap::new(self, None) };
         let live = live_objects(&view);
         let epoch = self.space.epoch();
         for &object in &live {

@@ -1,45 +1,139 @@
 //! The stopped heap as a view.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use heaphound_heap::class::Elements;
+use heaphound_heap::probe::ProbeError;
+use heaphound_heap::root::RootSet;
 use heaphound_heap::view::{HeapView, Place, Strength};
 use heaphound_heap::{ClassId, ClassInfo, FieldKind, Root, Value};
 
-use super::mutator::Mutator;
-use super::region::Raw;
-use super::trace::{Slots, for_each_slot};
+use super::ask::{Collecting, Subject};
+use super::mark::Ground;
+use super::mutator::{Mutator, MutatorShared};
+use super::object::Object;
+use super::region::{Base, Raw};
+use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, for_each_slot, plain_array};
+use super::weak;
 use crate::heap::HeapInner;
 
 /// An object of a stopped heap. Means nothing once the heap runs again, and
 /// nobody can make one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ObjectId<'v>(pub(super) Raw, Brand<'v>);
+pub struct ObjectId<'v>(pub(super) Raw, pub(super) Brand<'v>);
 
 /// Ties ids to the one view that gave them.
-type Brand<'v> = PhantomData<fn(&'v ()) -> &'v ()>;
+pub(super) type Brand<'v> = PhantomData<fn(&'v ()) -> &'v ()>;
 
 /// A heap whose world is stopped, to look at.
+///
+/// It stays on its thread: there is one set of visited marks, in the objects' headers.
 pub struct StoppedHeap<'v> {
-    heap: &'v HeapInner,
-    classes: Vec<ClassInfo>,
-    brand: Brand<'v>,
+    pub(super) heap: &'v HeapInner,
+    /// Made when somebody asks for them.
+    classes: OnceCell<Vec<ClassInfo>>,
+    pub(super) traces: Vec<Trace>,
+    mutators: Vec<Arc<MutatorShared>>,
+    threads: Vec<String>,
+    asker: Option<&'v MutatorShared>,
+    /// Ephemerons whose keys are dead.
+    pub(super) lapsed: OnceCell<HashSet<Raw>>,
+    /// The collection that this view is part of.
+    pub(super) collecting: Option<RefCell<Collecting>>,
+    pub(super) brand: Brand<'v>,
 }
 
 impl<'v> StoppedHeap<'v> {
     /// # Safety
     /// The world is stopped and stays so while the view exists.
-    pub(crate) unsafe fn new(heap: &'v HeapInner) -> Self {
-        let classes = heap
-            .classes
-            .iter()
-            .map(|class| class.info.clone())
-            .collect();
+    pub(crate) unsafe fn new(heap: &'v HeapInner, asker: Option<&'v MutatorShared>) -> Self {
+        let traces = heap.classes.iter().map(|class| class.trace);
+        let (mutators, threads) = heap.threads().into_iter().unzip();
         Self {
             heap,
-            classes,
+            classes: OnceCell::new(),
+            traces: std::iter::once(Trace::NOTHING).chain(traces).collect(),
+            mutators,
+            threads,
+            asker,
+            lapsed: OnceCell::new(),
+            collecting: None,
             brand: PhantomData,
         }
+    }
+
+    pub(super) fn ground(&self) -> Ground<'_> {
+        Ground {
+            base: self.heap.base,
+            epoch: self.heap.space.epoch(),
+            traces: &self.traces,
+            classes: &self.heap.classes,
+        }
+    }
+
+    /// The name of the thread that stopped the heap.
+    pub fn asker(&self) -> Option<&str> {
+        let asker = self.asker?;
+        let mut mutators = self.mutators.iter();
+        let place = mutators.position(|shared| std::ptr::eq(&**shared, asker))?;
+        Some(&self.threads[place])
+    }
+
+    /// The object that a local or a handle refers to.
+    ///
+    /// # Errors
+    /// If there is none, or it belongs to another heap or mutator.
+    pub fn id(&self, subject: impl Subject) -> Result<ObjectId<'v>, ProbeError> {
+        let asker = self.asker.ok_or(ProbeError::NobodyAsks)?;
+        let raw = subject.raw(self.heap, asker)?;
+        Ok(ObjectId(raw, self.brand))
+    }
+
+    /// A handle that keeps an object when the heap runs again.
+    #[track_caller]
+    pub fn root(&self, object: ObjectId<'v>) -> super::handle::Root<Object> {
+        self.heap.add_root(object.0)
+    }
+}
+
+/// Plain data at an offset of an object, zero-extended.
+///
+/// # Safety
+/// An object is there that has plain data of that width at that offset, and the world is
+/// stopped.
+pub(super) unsafe fn bits_at(base: Base, raw: Raw, offset: usize, width: usize) -> u64 {
+    let mut bits = [0u8; 8];
+    // SAFETY: the caller's promise.
+    unsafe {
+        base.object(raw)
+            .add(offset)
+            .copy_to_nonoverlapping(bits.as_mut_ptr(), width);
+    }
+    u64::from_le_bytes(bits)
+}
+
+/// The bytes of an array's plain elements or of a string.
+///
+/// # Safety
+/// An object of that class is there, and the world is stopped.
+pub(super) unsafe fn elements_at(base: Base, raw: Raw, class: &ClassInfo) -> Option<Vec<u8>> {
+    let (offset, width) = match class.elements? {
+        Elements::Refs => return None,
+        Elements::Text => (ELEMENTS_OFFSET, 1),
+        Elements::Plain(kind) => (plain_array(kind).1, kind.bytes()),
+    };
+    let at = base.object(raw);
+    // SAFETY: the caller's promise; an array has its length and that many elements.
+    unsafe {
+        let bytes = array_len(at) * width;
+        let mut copy = vec![0u8; bytes];
+        at.add(offset)
+            .copy_to_nonoverlapping(copy.as_mut_ptr(), bytes);
+        Some(copy)
     }
 }
 
@@ -47,7 +141,14 @@ impl<'v> HeapView for StoppedHeap<'v> {
     type Object = ObjectId<'v>;
 
     fn classes(&self) -> &[ClassInfo] {
-        &self.classes
+        self.classes.get_or_init(|| {
+            let classes = self.heap.classes.iter();
+            classes.map(|class| class.info.clone()).collect()
+        })
+    }
+
+    fn class(&self, id: ClassId) -> &ClassInfo {
+        &self.heap.classes.get(id).info
     }
 
     fn class_of(&self, object: ObjectId<'v>) -> ClassId {
@@ -61,6 +162,10 @@ impl<'v> HeapView for StoppedHeap<'v> {
         unsafe { trace.bytes(self.heap.base.object(object.0)) }
     }
 
+    fn threads(&self) -> &[String] {
+        &self.threads
+    }
+
     fn for_each_root(&self, mut f: impl FnMut(&Root, ObjectId<'v>)) {
         let mut roots = Vec::new();
         let mut add = |root: &dyn Fn() -> Root, cell: &AtomicU32| {
@@ -71,11 +176,22 @@ impl<'v> HeapView for StoppedHeap<'v> {
         };
         self.heap.for_each_root(&mut add);
         self.heap.for_each_pending(&mut add);
-        // Two threads may have one name: then it is the order of attaching that counts.
         roots.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (root, object) in &roots {
             f(root, *object);
         }
+    }
+
+    fn for_each_root_target(&self, roots: RootSet<'_>, f: impl FnMut(ObjectId<'v>)) {
+        let mut targets = Vec::new();
+        self.heap.for_each_root_cell(roots, |cell| {
+            let raw = Raw(cell.load(Relaxed));
+            if !raw.is_null() {
+                targets.push(ObjectId(raw, self.brand));
+            }
+        });
+        // Called when nothing is locked any more.
+        targets.into_iter().for_each(f);
     }
 
     fn for_each_edge(
@@ -96,43 +212,74 @@ impl<'v> HeapView for StoppedHeap<'v> {
                 id.0,
                 at,
                 |offset, kind, slot| {
+                    element += 1;
+                    let to = Raw(slot.load(Relaxed));
+                    if to.is_null() {
+                        return;
+                    }
                     let place = if is_array {
-                        element += 1;
                         Place::Element(element - 1)
                     } else {
                         let mut fields = class.info.fields.iter();
                         let index = fields.position(|field| field.offset as usize == offset);
                         Place::Field(index.expect("every slot is a field") as u32)
                     };
-                    let strength = match kind {
-                        FieldKind::Weak => Strength::Weak,
-                        FieldKind::Dependent => Strength::Dependent,
-                        _ => Strength::Strong,
-                    };
-                    let to = Raw(slot.load(Relaxed));
-                    if !to.is_null() {
-                        f(place, strength, ObjectId(to, self.brand));
-                    }
+                    f(place, Strength::of(kind), ObjectId(to, self.brand));
                 },
             );
         }
     }
 
+    fn for_each_strong_edge(&self, object: ObjectId<'v>, mut f: impl FnMut(Place, ObjectId<'v>)) {
+        self.for_each_edge(object, |place, strength, to| {
+            let holds = match strength {
+                Strength::Strong => true,
+                Strength::Weak => false,
+                Strength::Dependent => self.holds_values(object.0),
+            };
+            if holds {
+                f(place, to);
+            }
+        });
+    }
+
     fn plain_value(&self, object: ObjectId<'v>, field: usize) -> Option<Value> {
-        let class = self.heap.classes.get(self.class_of(object));
-        let field = class.info.fields.get(field)?;
+        let field = self.class(self.class_of(object)).fields.get(field)?;
         let FieldKind::Plain(kind) = field.kind else {
             return None;
         };
-        let mut bits = [0u8; 8];
-        let at = self.heap.base.object(object.0);
-        // SAFETY: the class says that plain data of that kind is there, and the
-        // world, which could change it, is stopped.
-        unsafe {
-            at.add(field.offset as usize)
-                .copy_to_nonoverlapping(bits.as_mut_ptr(), kind.bytes());
+        let offset = field.offset as usize;
+        // SAFETY: the class says that plain data of that kind is there.
+        let bits = unsafe { bits_at(self.heap.base, object.0, offset, kind.bytes()) };
+        Some(kind.decode(bits))
+    }
+
+    fn length_of(&self, object: ObjectId<'v>) -> Option<usize> {
+        self.class(self.class_of(object)).elements?;
+        // SAFETY: an array of the stopped heap.
+        Some(unsafe { array_len(self.heap.base.object(object.0)) })
+    }
+
+    fn text_of(&self, object: ObjectId<'v>) -> Option<String> {
+        let class = self.class(self.class_of(object));
+        if class.elements != Some(Elements::Text) {
+            return None;
         }
-        Some(kind.decode(u64::from_le_bytes(bits)))
+        // SAFETY: an object of that class in the stopped heap.
+        let bytes = unsafe { elements_at(self.heap.base, object.0, class) }?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn name_of(&self, object: ObjectId<'v>) -> String {
+        let class = &self.class(self.class_of(object)).name;
+        format!("{class}@{:x}", object.0.0)
+    }
+}
+
+impl StoppedHeap<'_> {
+    /// Whether an ephemeron holds its values: it has a key, which lives.
+    pub(super) fn holds_values(&self, ephemeron: Raw) -> bool {
+        !weak::key(self.ground(), ephemeron).is_null() && !self.lapsed().contains(&ephemeron)
     }
 }
 
@@ -143,7 +290,7 @@ impl Mutator<'_> {
         self.heap.with_stopped_world(self.shared, || {
             self.heap.prune_handles();
             // SAFETY: `with_stopped_world` keeps the world stopped meanwhile.
-            f(&unsafe { StoppedHeap::new(self.heap) })
+            f(&unsafe { StoppedHeap::new(self.heap, Some(self.shared)) })
         })
     }
 }

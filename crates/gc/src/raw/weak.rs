@@ -1,11 +1,11 @@
 //! What becomes of weak slots and ephemerons when the strong trace is done.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use heaphound_heap::{ClassId, FieldKind};
 
-use super::mark::{Ground, Marked};
+use super::mark::{Ground, Marked, Marker, Start, Visitor};
 use super::region::Raw;
 use super::trace::slot_at;
 
@@ -20,31 +20,46 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Takes what marking found: answers the values that are live now, and keeps
-    /// the ephemerons that still wait.
-    pub(crate) fn advance(&mut self, ground: Ground<'_>, marked: &mut Marked) -> Vec<Raw> {
+    /// Takes what marking found: answers where the values that are live now have to be
+    /// traced from, and keeps the ephemerons that still wait. The visitor sees the edges to
+    /// the values, as any others.
+    pub(crate) fn advance<M: Marker, V: Visitor>(
+        &mut self,
+        ground: Ground<'_>,
+        marker: M,
+        marked: &mut Marked,
+        visitor: &mut V,
+    ) -> Vec<Start<V::Tag>> {
         let mut values = Vec::new();
         for key in marked.woken.drain(..) {
             // SAFETY: a marked object.
             let header = unsafe { ground.base.header(key) };
             header.update(|word| word.with_awaited_key(false));
             for ephemeron in self.by_key.remove(&key).unwrap_or_default() {
-                dependents(ground, ephemeron, &mut values);
+                dependents(ground, ephemeron, visitor, &mut values);
             }
         }
         for ephemeron in marked.ephemerons.drain(..) {
             match key(ground, ephemeron) {
                 Raw::NULL => {}
-                key if is_marked(ground, key) => dependents(ground, ephemeron, &mut values),
                 key => {
                     // SAFETY: a weak slot refers to an object that has not been freed.
                     let header = unsafe { ground.base.header(key) };
+                    if marker.is_marked(header.load()) {
+                        dependents(ground, ephemeron, visitor, &mut values);
+                        continue;
+                    }
                     header.update(|word| word.with_awaited_key(true));
                     self.by_key.entry(key).or_default().push(ephemeron);
                 }
             }
         }
         values
+    }
+
+    /// The ephemerons that still wait.
+    pub(crate) fn left(&self) -> impl Iterator<Item = Raw> + '_ {
+        self.by_key.values().flatten().copied()
     }
 
     /// No key can be marked any more in this collection.
@@ -60,14 +75,14 @@ impl Waiting {
 /// Clears the weak slots of an object whose targets are dead, and with them the
 /// slots that depend on them.
 pub(crate) fn clear_dead(ground: Ground<'_>, holder: Raw) {
-    for_each_slot(ground, holder, |slot, kind| {
+    for_each_slot(ground, holder, |_, slot, kind| {
         let target = Raw(slot.load(Relaxed));
         if kind == FieldKind::Weak && !target.is_null() && !is_marked(ground, target) {
             slot.store(0, Relaxed);
         }
     });
     if key(ground, holder).is_null() {
-        for_each_slot(ground, holder, |slot, kind| {
+        for_each_slot(ground, holder, |_, slot, kind| {
             if kind == FieldKind::Dependent {
                 slot.store(0, Relaxed);
             }
@@ -85,9 +100,9 @@ pub(crate) fn is_marked(ground: Ground<'_>, raw: Raw) -> bool {
 }
 
 /// The target of an object's first weak slot.
-fn key(ground: Ground<'_>, holder: Raw) -> Raw {
+pub(crate) fn key(ground: Ground<'_>, holder: Raw) -> Raw {
     let mut key = None;
-    for_each_slot(ground, holder, |slot, kind| {
+    for_each_slot(ground, holder, |_, slot, kind| {
         if kind == FieldKind::Weak {
             key.get_or_insert(Raw(slot.load(Relaxed)));
         }
@@ -95,11 +110,23 @@ fn key(ground: Ground<'_>, holder: Raw) -> Raw {
     key.unwrap_or(Raw::NULL)
 }
 
-fn dependents(ground: Ground<'_>, holder: Raw, values: &mut Vec<Raw>) {
-    for_each_slot(ground, holder, |slot, kind| {
-        let target = Raw(slot.load(Relaxed));
-        if kind == FieldKind::Dependent && !target.is_null() {
-            values.push(target);
+/// Lists the values of an ephemeron as starts, once the visitor has seen the edges.
+pub(crate) fn dependents<V: Visitor>(
+    ground: Ground<'_>,
+    holder: Raw,
+    visitor: &mut V,
+    values: &mut Vec<Start<V::Tag>>,
+) {
+    // SAFETY: a live object.
+    let word = unsafe { ground.base.header(holder) }.load();
+    for_each_slot(ground, holder, |offset, slot, kind| {
+        let to = Raw(slot.load(Relaxed));
+        if kind == FieldKind::Dependent && !to.is_null() {
+            let tag = match V::READS {
+                true => visitor.edge_read(holder, word, offset, to),
+                false => V::Tag::default(),
+            };
+            values.push(Start { to, tag });
         }
     });
 }
@@ -108,7 +135,7 @@ fn dependents(ground: Ground<'_>, holder: Raw, values: &mut Vec<Raw>) {
 pub(crate) fn for_each_slot(
     ground: Ground<'_>,
     holder: Raw,
-    mut f: impl FnMut(&std::sync::atomic::AtomicU32, FieldKind),
+    mut f: impl FnMut(usize, &AtomicU32, FieldKind),
 ) {
     // SAFETY: a live object.
     let word = unsafe { ground.base.header(holder) }.load();
@@ -116,6 +143,7 @@ pub(crate) fn for_each_slot(
     let object = ground.base.object(holder);
     for &(offset, kind) in &class.slots {
         // SAFETY: the class says that a slot is there.
-        f(unsafe { slot_at(object, offset as usize) }, kind);
+        let slot = unsafe { slot_at(object, offset as usize) };
+        f(offset as usize, slot, kind);
     }
 }

@@ -1,0 +1,429 @@
+//! Tracing the stopped heap to answer a question.
+//!
+//! The loop is the collector's ([`super::mark`]); the mark is a byte of the header that
+//! the collector does not use, with a new number for each trace. When the numbers have
+//! run out, one trace over all that can ever be reached again gives every object the same
+//! number, which stands for none; the next time it is another one, so that two serve for
+//! ever.
+//!
+//! A view can be **part of a collection**: then what a trace enters gets the collector's
+//! mark too, so that the collection that follows need not go there again. That is sound
+//! while no object with the collector's mark refers to one without that nobody will
+//! start from. Three things guard it:
+//! - a trace works for the collection only if it starts from objects that are known to
+//!   live, and does not end early;
+//! - an object that it was told not to enter is owed to the collection, which starts from
+//!   there;
+//! - a mark that an object may carry without having been traced for the collection (one
+//!   that was set by hand, or by a trace that did not work for it) is *tainted*; a trace
+//!   with a tainted mark does not work for the collection.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering::Relaxed;
+
+use heaphound_heap::FieldKind;
+use heaphound_heap::probe::ProbeError;
+use heaphound_heap::root::RootSet;
+use heaphound_heap::trace::{self, Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visits};
+use heaphound_heap::view::HeapView;
+
+use super::handle::{Root, Static, Weak};
+use super::header::Word;
+use super::mark::{Marked, Start, VisitMark, Visitor, mark};
+use super::mutator::{Local, Mutator, MutatorShared};
+use super::object::Managed;
+use super::region::Raw;
+use super::view::{Brand, ObjectId, StoppedHeap};
+use super::weak::{self, Waiting};
+use crate::collect::{Cause, Kind, Request};
+use crate::heap::HeapInner;
+
+/// The last of the numbers that traces use; the two behind it stand for "none".
+const LAST: u8 = u8::MAX - 2;
+
+#[allow(private_bounds)] // Sealed.
+/// What an object can be named by in a question: a local, a handle, or a reference to one.
+pub trait Subject: Refer {}
+
+impl<S: Refer + ?Sized> Subject for S {}
+
+/// What refers to an object of a heap. Nobody else can implement it.
+pub(crate) trait Refer {
+    fn raw(&self, heap: &HeapInner, asker: &MutatorShared) -> Result<Raw, ProbeError>;
+}
+
+impl<S: Refer + ?Sized> Refer for &S {
+    fn raw(&self, heap: &HeapInner, asker: &MutatorShared) -> Result<Raw, ProbeError> {
+        S::raw(self, heap, asker)
+    }
+}
+
+impl<T: Managed + ?Sized> Refer for Local<'_, T> {
+    fn raw(&self, _: &HeapInner, asker: &MutatorShared) -> Result<Raw, ProbeError> {
+        match asker.owns(*self) {
+            true => Ok(asker.local_raw(*self)),
+            false => Err(ProbeError::Foreign),
+        }
+    }
+}
+
+macro_rules! handle_subjects {
+    ($($handle:ident),*) => {$(
+        impl<T: Managed + ?Sized> Refer for $handle<T> {
+            fn raw(&self, heap: &HeapInner, _: &MutatorShared) -> Result<Raw, ProbeError> {
+                match self.cell().raw_of(heap) {
+                    None => Err(ProbeError::Foreign),
+                    Some(Raw::NULL) => Err(ProbeError::Null),
+                    Some(raw) => Ok(raw),
+                }
+            }
+        }
+    )*};
+}
+handle_subjects!(Root, Static, Weak);
+
+/// None is null.
+impl<S: Refer> Refer for Option<S> {
+    fn raw(&self, heap: &HeapInner, asker: &MutatorShared) -> Result<Raw, ProbeError> {
+        self.as_ref().ok_or(ProbeError::Null)?.raw(heap, asker)
+    }
+}
+
+/// What the probes of a collection leave for it to do.
+#[derive(Default)]
+pub(crate) struct Owed {
+    /// What they marked, and the weak slots and ephemerons that they met.
+    pub(crate) marked: Marked,
+    /// Objects that must be started from.
+    pub(crate) starts: Vec<Raw>,
+    /// A trace was cut short by a panic.
+    pub(crate) broken: bool,
+}
+
+/// A collection that a view is part of.
+pub(crate) struct Collecting {
+    owed: Owed,
+    /// By number; see above.
+    tainted: [bool; 256],
+    /// What the roots refer to, in order.
+    known: Vec<Raw>,
+}
+
+impl StoppedHeap<'_> {
+    /// The ephemerons whose keys are dead: found by a trace from the roots, if there are
+    /// any ephemerons at all.
+    pub(super) fn lapsed(&self) -> &HashSet<Raw> {
+        self.lapsed.get_or_init(|| {
+            let mut classes = self.heap.classes.iter();
+            let dependent = |&(_, kind): &(u32, FieldKind)| kind == FieldKind::Dependent;
+            if !classes.any(|class| class.slots.iter().any(dependent)) {
+                return HashSet::new();
+            }
+            self.reserve(1);
+            let marker = self.marker(self.fresh());
+            let ground = self.ground();
+            let mut waiting = Waiting::default();
+            let mut starts = Vec::new();
+            self.for_each_root_target(RootSet::All, |object| starts.push(object.0.into()));
+            while !starts.is_empty() {
+                let mut marked = mark(ground, marker, &starts, &mut [()]);
+                starts = waiting.advance(ground, marker, &mut marked, &mut ());
+            }
+            let lapsed = waiting.left().collect();
+            waiting.finish(ground);
+            lapsed
+        })
+    }
+
+    pub(super) fn marker(&self, visit: Visit) -> VisitMark {
+        VisitMark {
+            visit,
+            filter: Filter::Follow,
+            collection: None,
+        }
+    }
+
+    pub(super) fn reserve(&self, marks: usize) {
+        assert!(marks <= MAX_MARKS, "{marks} marks at once are too many");
+        if self.heap.last_visit.load(Relaxed) as usize + marks > LAST as usize {
+            self.forget_marks();
+        }
+    }
+
+    pub(super) fn fresh(&self) -> Visit {
+        let next = self.heap.last_visit.load(Relaxed) + 1;
+        assert!(next <= LAST, "marks are reserved first");
+        self.heap.last_visit.store(next, Relaxed);
+        if let Some(collecting) = &self.collecting {
+            collecting.borrow_mut().tainted[next as usize] = false;
+        }
+        Visit(next)
+    }
+
+    /// Gives every object that can ever be reached again the same mark, and starts
+    /// counting anew.
+    fn forget_marks(&self) {
+        let forgotten = match self.heap.forgotten.load(Relaxed) {
+            u8::MAX => u8::MAX - 1,
+            _ => u8::MAX,
+        };
+        self.heap.forgotten.store(forgotten, Relaxed);
+        self.heap.last_visit.store(0, Relaxed);
+        let mut starts: Vec<Start<()>> = Vec::new();
+        self.heap.for_each_memory(|raw| starts.push(raw.into()));
+        let ground = self.ground();
+        let marker = self.marker(Visit(forgotten));
+        while !starts.is_empty() {
+            let marked = mark(ground, marker, &starts, &mut [()]);
+            starts.clear();
+            for holder in marked.weak.into_iter().chain(marked.ephemerons) {
+                weak::for_each_slot(ground, holder, |_, slot, _| {
+                    let raw = Raw(slot.load(Relaxed));
+                    if !raw.is_null() {
+                        starts.push(raw.into());
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// The visited marks of a stopped heap: they are in its objects.
+pub struct StoppedVisits<'a, 'v> {
+    view: &'a StoppedHeap<'v>,
+}
+
+impl<'v> Visits for StoppedVisits<'_, 'v> {
+    type Object = ObjectId<'v>;
+
+    fn reserve(&mut self, marks: usize) {
+        self.view.reserve(marks);
+    }
+
+    fn fresh(&mut self) -> Visit {
+        self.view.fresh()
+    }
+
+    fn set(&mut self, object: ObjectId<'v>, mark: Visit) -> bool {
+        if let Some(collecting) = &self.view.collecting {
+            collecting.borrow_mut().tainted[mark.0 as usize] = true;
+        }
+        // SAFETY: an object of the stopped heap, and nobody traces it meanwhile.
+        let header = unsafe { self.view.heap.base.header(object.0) };
+        let word = header.load();
+        header.store(word.with_visit(mark.0));
+        word.visit() != mark.0
+    }
+
+    fn get(&self, object: ObjectId<'v>) -> Visit {
+        // SAFETY: an object of the stopped heap.
+        Visit(
+            unsafe { self.view.heap.base.header(object.0) }
+                .load()
+                .visit(),
+        )
+    }
+}
+
+impl<'v> Traceable for StoppedHeap<'v> {
+    type Visits<'a>
+        = StoppedVisits<'a, 'v>
+    where
+        Self: 'a;
+
+    fn visits(&self) -> StoppedVisits<'_, 'v> {
+        // Found before the first mark is given out, for finding them takes one.
+        self.lapsed();
+        StoppedVisits { view: self }
+    }
+
+    fn trace<V: trace::Visitor<ObjectId<'v>>>(
+        &self,
+        _: &mut StoppedVisits<'_, 'v>,
+        phase: &Phase<ObjectId<'v>>,
+        visitors: &mut [V],
+    ) -> Traced<ObjectId<'v>> {
+        let collecting = self.collecting.as_ref();
+        let mut collecting = collecting.map(|it| it.borrow_mut());
+        let works = collecting.as_mut().is_some_and(|it| it.admits(self, phase));
+        let marker = VisitMark {
+            visit: phase.mark,
+            filter: phase.filter,
+            collection: works.then(|| self.heap.space.epoch()),
+        };
+        let may_stop = !works;
+        let mut watches: Vec<_> = visitors
+            .iter_mut()
+            .map(|visitor| Watch {
+                visitor,
+                may_stop,
+                entered: 0,
+                brand: self.brand,
+            })
+            .collect();
+        let mut starts: Vec<_> = phase.starts.iter().map(|object| object.0.into()).collect();
+        let mut aside = Vec::new();
+        let mut workers = watches.len();
+        let ground = self.ground();
+        if works && let Some(collecting) = &mut collecting {
+            // Until the trace has come to its end.
+            collecting.owed.broken = true;
+        }
+        while !starts.is_empty() {
+            let mut marked = mark(ground, marker, &starts, &mut watches[..workers]);
+            starts.clear();
+            for &ephemeron in &marked.ephemerons {
+                if self.holds_values(ephemeron) {
+                    weak::dependents(ground, ephemeron, &mut watches[0], &mut starts);
+                }
+            }
+            aside.append(&mut marked.aside);
+            if works && let Some(collecting) = &mut collecting {
+                let owed = &mut collecting.owed;
+                owed.marked = std::mem::take(&mut owed.marked).plus(marked);
+            }
+            workers = if starts.len() < 256 { 1 } else { watches.len() };
+        }
+        let objects = watches.iter().map(|watch| watch.entered).sum();
+        if works && let Some(collecting) = &mut collecting {
+            collecting.owed.broken = false;
+            collecting.owed.starts.extend_from_slice(&aside);
+        }
+        if matches!(phase.filter, Filter::StopAt(_)) {
+            aside.clear();
+        }
+        aside.sort_unstable();
+        aside.dedup();
+        let aside = aside.into_iter();
+        Traced {
+            objects,
+            aside: aside.map(|raw| ObjectId(raw, self.brand)).collect(),
+        }
+    }
+}
+
+impl Collecting {
+    fn new(view: &StoppedHeap<'_>) -> Self {
+        let mut known = Vec::new();
+        view.for_each_root_target(RootSet::All, |object| known.push(object.0));
+        known.sort_unstable();
+        Self {
+            owed: Owed::default(),
+            tainted: [false; 256],
+            known,
+        }
+    }
+
+    /// Whether a phase may work for the collection. If not, its mark is of no use to it.
+    fn admits<'v>(&mut self, view: &StoppedHeap<'v>, phase: &Phase<ObjectId<'v>>) -> bool {
+        let ground = view.ground();
+        let lives = |object: &ObjectId<'_>| {
+            self.known.binary_search(&object.0).is_ok() || weak::is_marked(ground, object.0)
+        };
+        let tainted = self.tainted[phase.mark.0 as usize];
+        let admitted = !tainted && !self.owed.broken && phase.starts.iter().all(lives);
+        if !admitted {
+            self.tainted[phase.mark.0 as usize] = true;
+        }
+        admitted
+    }
+}
+
+/// Lets a visitor of objects watch a trace of raw references.
+struct Watch<'a, 'v, V> {
+    visitor: &'a mut V,
+    may_stop: bool,
+    entered: usize,
+    brand: Brand<'v>,
+}
+
+impl<'v, V: trace::Visitor<ObjectId<'v>>> Visitor for Watch<'_, 'v, V> {
+    type Tag = V::Tag;
+    const READS: bool = V::READS;
+    const ARRIVALS: bool = V::ARRIVALS;
+    const STOPS: bool = V::STOPS;
+
+    #[inline]
+    fn object(&mut self, raw: Raw, _: Word, _: usize) {
+        self.entered += 1;
+        self.visitor.object(ObjectId(raw, self.brand));
+    }
+
+    #[inline]
+    fn edge_read(&mut self, from: Raw, _: Word, _: usize, to: Raw) -> V::Tag {
+        let [from, to] = [from, to].map(|raw| ObjectId(raw, self.brand));
+        self.visitor.edge_read(from, to)
+    }
+
+    #[inline]
+    fn edge_arrived(&mut self, tag: V::Tag, to: Raw, word: Word) {
+        let to = ObjectId(to, self.brand);
+        self.visitor.edge_arrived(tag, to, Visit(word.visit()));
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.may_stop && self.visitor.is_done()
+    }
+}
+
+impl HeapInner {
+    /// Calls `f` with everything that keeps an object in memory or may bring it back: roots,
+    /// weak handles, finalizers. Only while the world is stopped.
+    fn for_each_memory(&self, mut f: impl FnMut(Raw)) {
+        let mut add = |raw: Raw| {
+            if !raw.is_null() {
+                f(raw);
+            }
+        };
+        self.for_each_root_cell(RootSet::All, |cell| add(Raw(cell.load(Relaxed))));
+        self.for_each_pending(|_, cell| add(Raw(cell.load(Relaxed))));
+        for cell in &self.handles.weak.lock().unwrap().all {
+            add(Raw(cell.raw.load(Relaxed)));
+        }
+        let watched = self.watched.lock().unwrap();
+        for (raw, _) in watched
+            .young
+            .finalizers
+            .iter()
+            .chain(&watched.old.finalizers)
+        {
+            add(*raw);
+        }
+    }
+}
+
+impl Mutator<'_> {
+    /// Stops the world, lets `f` look at the heap, and collects it: what probes mark need
+    /// not be marked again. Answers what `f` does; if it panics, the collection takes
+    /// place all the same.
+    pub fn inspect_and_collect<R>(&mut self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
+        let (heap, shared) = (self.heap, self.shared);
+        let mut f = Some(f);
+        let mut result = None;
+        let mut ask = || {
+            let f = f.take().expect("a collection asks once");
+            // SAFETY: called by the collection, with the world stopped.
+            let mut view = unsafe { StoppedHeap::new(heap, Some(shared)) };
+            view.collecting = Some(RefCell::new(Collecting::new(&view)));
+            result = Some(catch_unwind(AssertUnwindSafe(|| f(&view))));
+            let collecting = view.collecting.take().expect("put there above");
+            collecting.into_inner().owed
+        };
+        let request = Request {
+            kind: Kind::Full,
+            cause: Cause::Request,
+            bytes: 0,
+            census: None,
+            ask: Some(&mut ask),
+        };
+        heap.collect_with(shared, request);
+        heap.finish(self);
+        match result.expect("a full collection asks") {
+            Ok(result) => result,
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}

@@ -21,7 +21,7 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
@@ -226,6 +226,7 @@ impl HeapInner {
             cause,
             pause: Default::default(),
             time_to_safepoint: Default::default(),
+            mark_time: Default::default(),
             marked_objects: 0,
             marked_bytes: 0,
             freed_bytes: 0,
@@ -253,7 +254,7 @@ impl HeapInner {
             stats.kind = Kind::Full;
             let before =
                 collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
-            let marked = self.mark_all(collector, census, ask);
+            let marked = self.mark_all(collector, census, ask, &mut stats.mark_time);
             stats.marked_objects = marked.objects;
             stats.marked_bytes = marked.bytes;
             stats.freed_bytes = before.saturating_sub(marked.bytes);
@@ -383,6 +384,7 @@ impl HeapInner {
         collector: &mut CollectorState,
         census: Option<&mut Census>,
         ask: Option<&mut dyn FnMut() -> Owed>,
+        time: &mut Duration,
     ) -> Marked {
         for size_class in SizeClass::all() {
             let cursor = &collector.promotion[size_class.0 as usize];
@@ -398,6 +400,7 @@ impl HeapInner {
             self.space.begin_epoch();
             owed = Owed::default();
         }
+        let begin = Instant::now();
         let ground = self.ground(&collector.traces);
         let mut total = Marked::default();
         let mut waiting = Waiting::default();
@@ -414,6 +417,7 @@ impl HeapInner {
                 }
             }
         }
+        *time = begin.elapsed();
         self.settle_weak(ground, &mut total);
         let watched = &mut self.watched.lock().unwrap().old;
         let mut pending = self.pending.lock().unwrap();

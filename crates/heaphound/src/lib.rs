@@ -33,9 +33,10 @@
 pub use heaphound_derive::{Managed, Plain};
 pub use heaphound_gc::{
     AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError, ClassShare, CollectionStats,
-    Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats, Instance, Kind, Local,
-    Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, Ref, RefArray,
-    Root, Slot, Static, StoppedHeap, Str, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats, Instance, Invalidated,
+    InvalidationOff, Kind, Local, Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain,
+    PlainArray, Ref, RefArray, Root, Slot, Static, StoppedHeap, Str, TooManyClasses, Var, Weak,
+    WeakMap, WeakSlot,
 };
 pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value, text, view};
 

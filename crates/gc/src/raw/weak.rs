@@ -62,7 +62,7 @@ impl Waiting {
 pub(crate) fn clear_dead(ground: Ground<'_>, holder: Raw) {
     for_each_slot(ground, holder, |slot, kind| {
         let target = Raw(slot.load(Relaxed));
-        if kind == FieldKind::Weak && !target.is_null() && !is_marked(ground, target) {
+        if kind == FieldKind::Weak && ground.refers(target) && !is_marked(ground, target) {
             slot.store(0, Relaxed);
         }
     });
@@ -84,7 +84,7 @@ pub(crate) fn is_marked(ground: Ground<'_>, raw: Raw) -> bool {
         .is_marked(ground.epoch)
 }
 
-/// The target of an object's first weak slot.
+/// The target of an object's first weak slot, null if that is invalid.
 fn key(ground: Ground<'_>, holder: Raw) -> Raw {
     let mut key = None;
     for_each_slot(ground, holder, |slot, kind| {
@@ -92,13 +92,13 @@ fn key(ground: Ground<'_>, holder: Raw) -> Raw {
             key.get_or_insert(Raw(slot.load(Relaxed)));
         }
     });
-    key.unwrap_or(Raw::NULL)
+    key.filter(|&key| ground.refers(key)).unwrap_or(Raw::NULL)
 }
 
 fn dependents(ground: Ground<'_>, holder: Raw, values: &mut Vec<Raw>) {
     for_each_slot(ground, holder, |slot, kind| {
         let target = Raw(slot.load(Relaxed));
-        if kind == FieldKind::Dependent && !target.is_null() {
+        if kind == FieldKind::Dependent && ground.refers(target) {
             values.push(target);
         }
     });

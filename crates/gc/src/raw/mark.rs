@@ -23,7 +23,7 @@ use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, FieldKind};
 
 use super::header::{Epoch, Word};
-use super::region::{Base, Raw};
+use super::region::{Base, Raw, Reach};
 use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, slot_at};
 use crate::classes::Classes;
 use crate::crew;
@@ -172,6 +172,7 @@ const SHARE_ABOVE: usize = 128;
 
 struct Worker<'h, 'v, V: Visitor> {
     ground: Ground<'h>,
+    reach: Reach,
     stack: Stack<V::Tag>,
     rests: Vec<Rest>,
     visitor: &'v mut V,
@@ -182,6 +183,7 @@ impl<'h, 'v, V: Visitor> Worker<'h, 'v, V> {
     fn new(ground: Ground<'h>, visitor: &'v mut V) -> Self {
         Self {
             ground,
+            reach: ground.reach(),
             stack: Vec::with_capacity(4096),
             rests: Vec::new(),
             visitor,
@@ -337,16 +339,17 @@ impl<'h, 'v, V: Visitor> Worker<'h, 'v, V> {
         // SAFETY: the caller's promise, and the world stands still.
         let to = Raw(unsafe { slot_at(object, offset) }.load(Relaxed));
         let mut tag = V::Tag::default();
-        if V::READS && !to.is_null() {
+        let refers = self.reach.covers(to);
+        if V::READS && refers {
             tag = self.visitor.edge_read(from, word, offset, to);
         }
-        // Always written, sometimes kept: whether a slot is null cannot be
+        // Always written, sometimes kept: whether a slot is null (or invalid) cannot be
         // predicted, and so is no reason to branch.
         let len = stack.len();
         // SAFETY: the caller made room for one more.
         unsafe {
             stack.as_mut_ptr().add(len).write(Entry { to, tag });
-            stack.set_len(len + !to.is_null() as usize);
+            stack.set_len(len + refers as usize);
         }
     }
 

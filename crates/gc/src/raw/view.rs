@@ -65,7 +65,7 @@ impl<'v> HeapView for StoppedHeap<'v> {
         let mut roots = Vec::new();
         let mut add = |root: &dyn Fn() -> Root, cell: &AtomicU32| {
             let raw = Raw(cell.load(Relaxed));
-            if !raw.is_null() {
+            if self.heap.refers(raw) {
                 roots.push((root(), ObjectId(raw, self.brand)));
             }
         };
@@ -110,7 +110,7 @@ impl<'v> HeapView for StoppedHeap<'v> {
                         _ => Strength::Strong,
                     };
                     let to = Raw(slot.load(Relaxed));
-                    if !to.is_null() {
+                    if self.heap.refers(to) {
                         f(place, strength, ObjectId(to, self.brand));
                     }
                 },

@@ -173,3 +173,62 @@ pub(super) fn check(slot: &AtomicU32, raw: Raw) -> Result<(), Invalidated> {
     // SAFETY: as above.
     unsafe { HeapInner::of(Base::of(slot)) }.check(raw)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::array::RefArray;
+    use super::super::object::{Managed, Object};
+    use super::super::pages::Use;
+    use super::super::region::{MATURE_START, PAGE, TAGGED_REGION};
+    use crate::config::Collector;
+    use crate::heap::Heap;
+
+    #[test]
+    fn high_addresses_are_honest_in_a_heap_without_tags() {
+        for collector in [Collector::MarkSweep, Collector::Generational] {
+            // Half the region is more than 30 bits of granules, and more than 31.
+            for skipped in [TAGGED_REGION, 2 * TAGGED_REGION] {
+                let options = Heap::builder().max_bytes(20 << 30).collector(collector);
+                let heap = options.zeal(2).build().unwrap();
+                // Nobody touches these pages, so that they take no memory.
+                let pages = (skipped - MATURE_START) / PAGE;
+                let pages = heap.inner().space.pages.take(pages as u32, Use::Large);
+                pages.expect("address space for twice the limit");
+                let mut m = heap.attach("main").unwrap();
+                let array = m.alloc_refs::<Object>(10_000).unwrap();
+                let map = m.alloc_weak_map::<Object, Object>().unwrap();
+                for i in 0..100 {
+                    let mut m = m.scope();
+                    let text = m.alloc_str(&i.to_string()).unwrap();
+                    m[array][i].set(Some(m[text].as_object()));
+                    let key = m.upcast(text);
+                    m.weak_map_insert(map, key, key).unwrap();
+                }
+                let global = m.static_root::<RefArray<Object>>("global");
+                global.set(&m, Some(&m[array]));
+                let (root, weak) = (m.root(&m[array]), m.weak(&m[array]));
+                let pinned = m.pin(array);
+                for i in (0..100).filter(|i| i % 3 != 0) {
+                    m[array][i].set(None);
+                }
+                m.collect();
+                assert!(m[array].as_object().raw().offset() >= skipped);
+                assert_eq!(m[map].len(), 34);
+                for i in (0..100).step_by(3) {
+                    let text = m[array][i].try_get().unwrap().unwrap();
+                    assert!(text.raw().is_tagged());
+                    let text = text.downcast::<super::super::array::Str>().unwrap();
+                    assert_eq!(**text, *i.to_string());
+                }
+                let all = [
+                    &m[&root],
+                    &m[pinned.root()],
+                    weak.get(&m).unwrap(),
+                    global.get(&m).unwrap(),
+                    m.try_get(array).unwrap(),
+                ];
+                assert!(all.into_iter().all(|it| std::ptr::eq(it, &m[array])));
+            }
+        }
+    }
+}

@@ -165,7 +165,7 @@ impl HeapBuilder {
     }
 
     /// Whether references can be invalidated, as [`unique`](crate::Mutator::unique) does.
-    /// Such a heap has at most 7 GiB. Off unless said otherwise.
+    /// Such a heap has `max_bytes` of at most 7 GiB. Off unless said otherwise.
     pub fn invalidation(mut self, on: bool) -> Self {
         self.0.invalidation = on;
         self

@@ -414,7 +414,7 @@ fn with_the_pin_its_promise_goes() {
         m[survivors][i].set(Some(&m[it]));
     }
     m.collect();
-    let moved = |i: usize| m[survivors][i].get().unwrap() as *const Node != pins[i].as_ptr();
+    let moved = |i: usize| !std::ptr::eq(m[survivors][i].get().unwrap(), pins[i].as_ptr());
     assert!((0..500).filter(|&i| moved(i)).count() > 250);
     assert!((0..500).all(|i| m[survivors][i].get().unwrap().value == i as u64));
 }

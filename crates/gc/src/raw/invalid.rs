@@ -16,6 +16,7 @@ use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, FieldKind};
 
 use super::mark::Ground;
+use super::object::Managed;
 use super::region::{Base, Raw, Reach};
 use super::trace::for_each_slot;
 use crate::classes::Class;
@@ -112,16 +113,12 @@ impl HeapInner {
         self.invalidated(raw).map_or(Ok(()), Err)
     }
 
-    /// Where a reference that looks invalid leads, unless it is. Answering that, and
-    /// not only whether, lets the readers forget the reference before they call.
-    #[cold]
-    #[inline(never)]
+    /// As [`check`](Self::check), for readers that do not expect it.
     #[track_caller]
-    pub(crate) fn object(&self, raw: Raw) -> *mut u8 {
+    fn insist(&self, raw: Raw) {
         if let Some(invalidated) = self.invalidated(raw) {
             panic!("{invalidated}");
         }
-        self.base.object(raw)
     }
 
     /// Whether a reference leads to an object.
@@ -157,20 +154,28 @@ impl Ground<'_> {
     }
 }
 
-/// Where a reference that was read from a slot, and looks invalid, leads, unless it is.
+/// The object at the address that follows from a reference that looks invalid; panics if
+/// it is. The accessors' slow path: the address tells the heap and the reference, and
+/// what is answered is the object, so that they need to keep nothing meanwhile.
+///
+/// # Safety
+/// The reference was read in a slot, local or root for `T` of a heap that exists, and
+/// nothing moves or frees its target during `'m`.
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(super) fn object(slot: &AtomicU32, raw: Raw) -> *mut u8 {
-    // SAFETY: a slot exists only in a heap (H9), which is borrowed by whoever reads it.
-    unsafe { HeapInner::of(Base::of(slot)) }.object(raw)
+pub(super) unsafe fn target<'m, T: Managed + ?Sized>(object: *const u8) -> &'m T {
+    // SAFETY: the caller's promise; any reference leads into its own heap's region.
+    unsafe { HeapInner::of(Base::of(object)) }.insist(Raw::of(object));
+    // SAFETY: the caller's promise, and the reference is valid (H3).
+    unsafe { T::from_object(object) }
 }
 
-/// Refuses such a reference, if it is.
+/// Refuses a reference that was read from a slot, if it is as invalid as it looks.
 #[cold]
 #[inline(never)]
 pub(super) fn check(slot: &AtomicU32, raw: Raw) -> Result<(), Invalidated> {
-    // SAFETY: as above.
+    // SAFETY: a slot exists only in a heap (H9), which whoever reads it borrows (H2).
     unsafe { HeapInner::of(Base::of(slot)) }.check(raw)
 }
 

@@ -19,6 +19,7 @@ use std::thread::ThreadId;
 
 use super::alloc::CLASS_CACHE;
 use super::handle::Root;
+use super::invalid;
 use super::object::{Managed, Object};
 use super::region::{Base, Raw};
 use super::sizes::SizeClass;
@@ -407,19 +408,26 @@ impl<'a> Mutator<'a> {
         if raw.is_null() {
             return None;
         }
-        // SAFETY: the caller's promise, and `&self` keeps this mutator from the next
-        // safepoint (H2).
-        Some(unsafe { T::from_object(self.object(raw)) })
+        // SAFETY: the caller's promise.
+        Some(unsafe { self.target(raw) })
     }
 
-    /// Where a reference of this heap leads. Panics if it is invalid.
+    /// The object of a reference that is not null. Panics if it is invalid.
+    ///
+    /// # Safety
+    /// `raw` is invalid or refers to a live `T` of this heap.
     #[inline]
     #[track_caller]
-    fn object(&self, raw: Raw) -> *mut u8 {
-        if raw.is_tagged() {
-            self.heap.object(raw)
-        } else {
-            self.shared.base.object(raw)
+    unsafe fn target<T: Managed + ?Sized>(&self, raw: Raw) -> &T {
+        let object = self.shared.base.object(raw);
+        // SAFETY: the caller's promise, and `&self` keeps this mutator from the next
+        // safepoint (H2).
+        unsafe {
+            if raw.is_tagged() {
+                invalid::target(object)
+            } else {
+                T::from_object(object)
+            }
         }
     }
 
@@ -527,9 +535,8 @@ impl<T: Managed + ?Sized> Index<Local<'_, T>> for Mutator<'_> {
     #[track_caller]
     fn index(&self, local: Local<'_, T>) -> &T {
         let raw = self.shared.local_raw(local);
-        // SAFETY: a local that is not invalid refers to a live object of its type (H3),
-        // and `&self` keeps this mutator from the next safepoint (H2).
-        unsafe { T::from_object(self.object(raw)) }
+        // SAFETY: a local that is not invalid refers to a live object of its type (H3).
+        unsafe { self.target(raw) }
     }
 }
 
@@ -541,6 +548,6 @@ impl<T: Managed + ?Sized> Index<&Root<T>> for Mutator<'_> {
     fn index(&self, root: &Root<T>) -> &T {
         let raw = root.raw_in(self.heap);
         // SAFETY: as for a local; the root is of this heap, as `raw_in` checked.
-        unsafe { T::from_object(self.object(raw)) }
+        unsafe { self.target(raw) }
     }
 }

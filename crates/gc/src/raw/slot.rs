@@ -2,9 +2,10 @@
 //!
 //! A slot exists only inside an object in a heap; the address of the slot
 //! therefore tells the heap. Reading loads four bytes and adds the region's
-//! base. Writing checks that both ends lie in the same region and, where an old
-//! object comes to point at a young one, marks the card of the slot for the next
-//! nursery collection.
+//! base; what looks like an invalidated reference is left to [`super::invalid`].
+//! Writing checks that both ends lie in the same region and, where an old object
+//! comes to point at a young one, marks the card of the slot for the next nursery
+//! collection.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
@@ -57,33 +58,42 @@ type Invariant<T> = PhantomData<fn(*const T) -> *const T>;
 fn load<T: Managed + ?Sized>(slot: &AtomicU32) -> Option<&T> {
     // Acquire pairs with the release in `store`: whoever finds an object
     // through a slot sees the fields it was made with.
-    let raw = Raw(slot.load(Acquire));
+    // SAFETY: just read.
+    unsafe { follow(slot, Raw(slot.load(Acquire))) }
+}
+
+/// What a slot refers to. Panics if the reference is invalid.
+///
+/// # Safety
+/// `raw` was read from the slot, which is one for `T`, since the last safepoint.
+#[inline]
+#[track_caller]
+unsafe fn follow<T: Managed + ?Sized>(slot: &AtomicU32, raw: Raw) -> Option<&T> {
     if raw.is_null() {
         return None;
     }
-    let object = if raw.is_tagged() {
-        invalid::object(slot, raw)
-    } else {
-        Base::of(slot).object(raw)
-    };
-    // SAFETY: no object lies at address 0. The compiler would not know, and test again
-    // what was tested above.
-    unsafe { std::hint::assert_unchecked(!object.is_null()) };
+    let object = Base::of(slot).object(raw);
     // SAFETY: a slot of a live object that is neither null nor invalid holds a live
     // object of its type (H3). The slot is borrowed from a mutator that cannot pass a
     // safepoint meanwhile, so nothing moves or frees the target (H2).
-    Some(unsafe { T::from_object(object) })
+    Some(unsafe {
+        if raw.is_tagged() {
+            invalid::target(object)
+        } else {
+            T::from_object(object)
+        }
+    })
 }
 
 /// As [`load`], with an error if the reference is invalid.
 #[inline]
 fn try_load<T: Managed + ?Sized>(slot: &AtomicU32) -> Result<Option<&T>, Invalidated> {
-    let raw = Raw(slot.load(Relaxed));
+    let raw = Raw(slot.load(Acquire));
     if raw.is_tagged() {
         invalid::check(slot, raw)?;
     }
-    // References are invalidated only while the world is stopped, hence not by now.
-    Ok(load(slot))
+    // SAFETY: just read.
+    Ok(unsafe { follow(slot, raw) })
 }
 
 /// Writes a slot that lies in a heap.

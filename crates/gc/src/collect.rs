@@ -205,6 +205,38 @@ impl HeapInner {
         f()
     }
 
+    /// Collects the whole heap and runs `f` before the world runs again: then what is
+    /// in the heap is alive or waits for its finalizer, and nothing is young.
+    pub(crate) fn with_collected_heap<R>(
+        &self,
+        shared: &MutatorShared,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        let begin = Instant::now();
+        let (stats, result) = self.with_stopped_world(shared, || {
+            let time_to_safepoint = begin.elapsed();
+            let abort = AbortOnUnwind;
+            let (mut stats, _) = {
+                let mut collector = self.collector.lock().unwrap();
+                let request = Request {
+                    kind: Kind::Full,
+                    cause: Cause::Request,
+                    bytes: 0,
+                    census: None,
+                    ask: None,
+                };
+                self.perform(&mut collector, request)
+            };
+            let result = f();
+            std::mem::forget(abort);
+            stats.time_to_safepoint = time_to_safepoint;
+            stats.pause = begin.elapsed();
+            (stats, result)
+        });
+        self.report(stats);
+        result
+    }
+
     fn perform(
         &self,
         collector: &mut CollectorState,
@@ -312,6 +344,7 @@ impl HeapInner {
     fn ground<'h>(&'h self, traces: &'h [Trace]) -> Ground<'h> {
         Ground {
             base: self.base,
+            reach: self.reach,
             epoch: self.space.epoch(),
             traces,
             classes: &self.classes,
@@ -500,7 +533,7 @@ impl HeapInner {
         let mut targets = Vec::new();
         self.for_each_root_cell(RootSet::All, |cell| {
             let raw = Raw(cell.load(Relaxed));
-            if !raw.is_null() {
+            if self.refers(raw) {
                 targets.push(raw);
             }
         });
@@ -514,7 +547,7 @@ impl HeapInner {
         }
         for cell in &self.handles.weak.lock().unwrap().all {
             let raw = Raw(cell.raw.load(Relaxed));
-            if !raw.is_null() && !is_marked(ground, raw) {
+            if self.refers(raw) && !is_marked(ground, raw) {
                 cell.raw.store(0, Relaxed);
             }
         }

@@ -34,9 +34,9 @@ pub use heaphound_derive::{Managed, Plain};
 pub use heaphound_gc::{
     Asking, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError, ClassShare,
     CollectionStats, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats,
-    Instance, Kind, Local, Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain,
-    PlainArray, PlainData, Ref, RefArray, Root, Slot, Static, StoppedHeap, Str, Subject,
-    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    Instance, Invalidated, InvalidationOff, Kind, Local, Managed, Mutator, Object, ObjectId,
+    OutOfMemory, Pinned, Plain, PlainArray, PlainData, Ref, RefArray, Root, Slot, Static,
+    StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::root::Part;

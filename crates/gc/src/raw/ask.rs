@@ -73,11 +73,7 @@ macro_rules! handle_subjects {
     ($($handle:ident),*) => {$(
         impl<T: Managed + ?Sized> Refer for $handle<T> {
             fn raw(&self, heap: &HeapInner, _: &MutatorShared) -> Result<Raw, ProbeError> {
-                match self.cell().raw_of(heap) {
-                    None => Err(ProbeError::Foreign),
-                    Some(Raw::NULL) => Err(ProbeError::Null),
-                    Some(raw) => Ok(raw),
-                }
+                self.cell().raw_of(heap).ok_or(ProbeError::Foreign)
             }
         }
     )*};
@@ -181,7 +177,7 @@ impl StoppedHeap<'_> {
             for holder in marked.weak.into_iter().chain(marked.ephemerons) {
                 weak::for_each_slot(ground, holder, |_, slot, _| {
                     let raw = Raw(slot.load(Relaxed));
-                    if !raw.is_null() {
+                    if ground.refers(raw) {
                         starts.push(raw.into());
                     }
                 });
@@ -374,7 +370,7 @@ impl HeapInner {
     /// weak handles, finalizers. Only while the world is stopped.
     fn for_each_memory(&self, mut f: impl FnMut(Raw)) {
         let mut add = |raw: Raw| {
-            if !raw.is_null() {
+            if self.refers(raw) {
                 f(raw);
             }
         };

@@ -38,6 +38,7 @@ pub use heaphound_gc::{
     OutOfMemory, Pinned, Plain, PlainArray, PlainData, Ref, RefArray, Root, Slot, Static,
     StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
+pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::root::Part;
 pub use heaphound_heap::snapshot::Snapshot;

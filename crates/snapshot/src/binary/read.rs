@@ -98,13 +98,16 @@ impl<'a> Reader<'a> {
             before = section;
             let length = self.number("the length of a section")?;
             let left = self.bytes.len() - self.at;
-            if length > left as u64 {
-                let message = format!("a section claims {length} bytes, but {left} are left");
-                return failure(at, message);
-            }
-            self.end = self.at + length as usize;
+            // A file that was cut short is read as far as it goes, to say where that is.
+            self.end = match usize::try_from(length) {
+                Ok(length) if length <= left => self.at + length,
+                _ => self.bytes.len(),
+            };
             while self.at < self.end {
                 self.entry(section)?;
+            }
+            if length > left as u64 {
+                return self.ends_inside("a section");
             }
             self.end = self.bytes.len();
             progress(self.at as u64, self.bytes.len() as u64);

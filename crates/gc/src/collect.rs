@@ -36,7 +36,7 @@ use crate::raw::mutator::MutatorShared;
 use crate::raw::nursery::Evacuation;
 use crate::raw::space::Cursor;
 use crate::raw::weak::{Waiting, clear_dead, is_marked};
-use crate::raw::{Mutator, Raw, SizeClass, Trace, compact};
+use crate::raw::{Mutator, PlainData, Raw, SizeClass, Trace, compact};
 use crate::stats::CollectionStats;
 
 /// What a collection collects.
@@ -657,11 +657,7 @@ impl HeapInner {
         mutator: &mut Mutator<'_>,
     ) -> Option<Result<std::path::PathBuf, String>> {
         let path = self.config.snapshot_on_oom.clone()?;
-        let mut text = String::new();
-        mutator
-            .inspect(|view| heaphound_heap::text::write_heap(view, &mut text))
-            .expect("a string takes any text");
-        let written = std::fs::write(&path, text);
+        let written = mutator.write_heap(&path, PlainData::All);
         Some(written.map(|()| path).map_err(|error| error.to_string()))
     }
 

@@ -43,7 +43,9 @@ pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::root::Part;
 pub use heaphound_heap::snapshot::Snapshot;
 pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value};
-pub use heaphound_heap::{finding, path, probe, root, set, snapshot, text, trace, view};
+pub use heaphound_heap::{finding, path, probe, root, set, snapshot, trace, view};
+/// Heaps as files.
+pub use heaphound_snapshot as file;
 
 /// What derived code refers to. Not for use by hand.
 #[doc(hidden)]

@@ -292,18 +292,15 @@ fn the_heap_is_shown_without_invalidated_references() {
     let keep = node(&mut m, 1);
     holder(&mut m, keep);
     m.unique(keep).unwrap();
-    let mut text = String::new();
-    m.inspect(|view| heaphound::text::write_heap(view, &mut text))
-        .unwrap();
+    let mut text = Vec::new();
+    let heap = m.capture(heaphound::PlainData::All);
+    heaphound::file::write_text(&heap, &mut text, &mut |_, _| {}).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let objects = text.split_once("root").unwrap().1;
     assert_eq!(
-        text,
-        "\
-class Node { value: U64, next -> }
-class Holder { always ->, maybe ->, weak -weak->, several[0] ->, several[1] -> }
-root thread:main[0] -> Node#1
-root thread:main[1] -> Holder#2
-Node#1.value = 1
-"
+        objects.matches("->").count(),
+        2,
+        "two roots and no edges: {text}"
     );
 }
 

@@ -331,6 +331,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
 
     /// The object that stands for a thread.
     pub fn thread_object(&self, thread: &str) -> Result<T::Object, ProbeError> {
+        self.check_thread(thread)?;
         let object = self.root_targets(RootSet::Thread(thread, Part::Object));
         let none = || ProbeError::NoThreadObject(thread.into());
         object.first().copied().ok_or_else(none)

@@ -380,6 +380,17 @@ impl Snapshot {
                 false
             });
             if stack.is_empty() {
+                // Garbage holds garbage, by the same rule.
+                waiting.retain(|&object| {
+                    let (mut keys, mut holds) = (0, true);
+                    self.for_each_edge(object, |_, strength, to| {
+                        if strength == Strength::Weak {
+                            keys += 1;
+                            holds &= live[to.0 as usize];
+                        }
+                    });
+                    keys == 0 || !holds
+                });
                 return waiting.into_iter().map(|object| object.0).collect();
             }
         }

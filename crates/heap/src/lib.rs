@@ -22,7 +22,6 @@ pub mod set;
 pub mod snapshot;
 #[doc(hidden)]
 pub mod sync;
-pub mod text;
 pub mod trace;
 pub mod value;
 pub mod view;

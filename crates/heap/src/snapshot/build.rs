@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::{FAR, HUGE, Hold, ObjectId, Snapshot, Values, encode_values};
+use super::{
+    FAR, HUGE, Hold, ObjectId, Snapshot, Values, bits_of, encode_values, flag_bytes, plain_fields,
+};
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::{Root, RootKind, RootSet};
 use crate::value::Value;
@@ -132,15 +134,22 @@ impl Columns {
                 return fail(format!("class `{}` extends what is not there", class.name));
             }
         }
+        check_superclasses(&self.classes)?;
         let sizes_fit = self.bytes_of.len() == objects
             && self.first_edge.len() == objects + 1
             && self.first_edge.first() == Some(&0)
             && self.first_edge.last() == Some(&(self.targets.len() as u64))
             && self.first_edge.is_sorted()
             && self.steps.len() == self.targets.len()
-            && (self.numbers.is_empty() || self.numbers.len() == objects);
+            && (self.numbers.is_empty() || self.numbers.len() == objects)
+            && self.huge.len() == self.bytes_of.iter().filter(|&&it| it == HUGE).count()
+            && self
+                .huge
+                .keys()
+                .all(|&it| self.bytes_of.get(it as usize) == Some(&HUGE));
         let values_fit = self.first_value.is_empty()
             || self.first_value.len() == objects + 1
+                && self.first_value.first() == Some(&0)
                 && self.first_value.is_sorted()
                 && self.first_value.last() == Some(&(self.values.len() as u64));
         if !sizes_fit || !values_fit || !self.lengths.is_sorted() {
@@ -171,6 +180,7 @@ impl Columns {
         }
         let snapshot = self.into_snapshot();
         snapshot.check_places()?;
+        snapshot.check_values()?;
         Ok(snapshot)
     }
 
@@ -210,7 +220,81 @@ impl Columns {
     }
 }
 
+/// A class begins with the fields of the class that it extends, and none extends itself.
+fn check_superclasses(classes: &[ClassInfo]) -> Result<(), Malformed> {
+    let above = |class: &ClassInfo| class.superclass.map(|id| &classes[id.0 as usize - 1]);
+    // A class whose chain is known to end, by its place.
+    let mut ends = vec![false; classes.len()];
+    for class in classes {
+        let mut chain = Vec::new();
+        let mut next = Some(class);
+        while let Some(class) = next.filter(|class| !ends[class.id.0 as usize - 1]) {
+            if chain.len() == classes.len() {
+                return Err(Malformed(format!("class `{}` extends itself", class.name)));
+            }
+            chain.push(class.id.0 as usize - 1);
+            next = above(class);
+        }
+        for place in chain {
+            ends[place] = true;
+        }
+        let Some(above) = above(class) else {
+            continue;
+        };
+        let own = class.fields.iter().zip(&above.fields);
+        let same = own.filter(|(own, it)| own.name == it.name && own.kind == it.kind);
+        if same.count() != above.fields.len() {
+            return Err(Malformed(format!(
+                "class `{}` does not begin with the fields of `{}`",
+                class.name, above.name
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Snapshot {
+    /// The bytes of plain data are as [`encode_values`] writes them.
+    fn check_values(&self) -> Result<(), Malformed> {
+        if self.values.first.is_empty() {
+            return Ok(());
+        }
+        for object in self.objects() {
+            let bytes = self.values.of(object);
+            if bytes.is_empty() {
+                continue;
+            }
+            let class = self.class(self.class_of(object));
+            let mut at = flag_bytes(class);
+            let mut fits = true;
+            for (_, kind) in plain_fields(class) {
+                let width = kind.bytes();
+                fits &= match bytes.get(at..at + width) {
+                    Some(value) => kind.is_valid(bits_of(value)),
+                    None => false,
+                };
+                at += width;
+            }
+            let elements = bytes.get(at..).unwrap_or_default();
+            fits &= bytes.len() >= at
+                && match class.elements {
+                    None | Some(Elements::Refs) => elements.is_empty(),
+                    Some(Elements::Text) => true,
+                    Some(Elements::Plain(kind)) => {
+                        let mut all = elements.chunks(kind.bytes());
+                        all.all(|it| it.len() == kind.bytes() && kind.is_valid(bits_of(it)))
+                    }
+                };
+            if !fits {
+                let name = self.name_of(object);
+                return Err(Malformed(format!(
+                    "the values of {name} do not fit its class"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Every edge starts at a slot of its object, and no two at the same.
     fn check_places(&self) -> Result<(), Malformed> {
         // Where all fields are slots, only the number of the last edge's place matters;

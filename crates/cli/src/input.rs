@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use heaphound_heap::snapshot::Snapshot;
+use heaphound_snapshot::Format;
 
 use crate::problem::Problem;
 use crate::progress::Progress;
@@ -30,5 +31,11 @@ pub fn read(path: &Path, progress: &Progress) -> Result<Snapshot, Problem> {
         .of_bytes(&what, |told| {
             heaphound_snapshot::read(&bytes, &name.to_string(), told)
         })
-        .map_err(|error| Problem(error.to_string()))
+        .map_err(|error| match std::str::from_utf8(&bytes) {
+            // Neither the mark of the binary form nor text: no place in it would help.
+            Err(_) if Format::from_bytes(&bytes) == Format::Text => {
+                Problem(format!("{name} is neither a binary heap nor heap text"))
+            }
+            _ => Problem(error.to_string()),
+        })
 }

@@ -43,6 +43,9 @@ impl<'h> Names<'h> {
 
     /// What that name stands for.
     pub fn target(&self, name: &str) -> Result<Target<'h>, Problem> {
+        if name.is_empty() {
+            return Err(Problem("a name is empty".into()));
+        }
         if name == "null" {
             return Err(ProbeError::Null.into());
         }
@@ -53,11 +56,8 @@ impl<'h> Names<'h> {
         if let Some(root) = self.root(name)? {
             return Ok(root);
         }
-        match split(name) {
-            (class, Some(number)) => self.instance(name, class, Some(number)),
-            (class, None) => self.instance(name, class, None),
-        }
-        .map(object)
+        let (class, number) = split(name);
+        self.instance(name, class, number).map(object)
     }
 
     /// The objects of some lists of names, each separated by commas.
@@ -209,25 +209,25 @@ impl<'h> Names<'h> {
             .map(|(root, _)| root.to_string())
             .collect();
         let roots = root_names.iter().map(|it| (it.as_str(), it.clone()));
-        let reason = match self.kind_of_root(name) {
+        let reason = match is_like_a_root(name) {
             true => format!("there is no root `{name}`"),
             false => format!("there is no object and no root `{name}`"),
         };
         Problem::with_suggestions(reason, &nearest(class, classes.chain(roots)))
     }
+}
 
-    fn kind_of_root(&self, name: &str) -> bool {
-        let kinds = [
-            "static",
-            "thread",
-            "thread-object",
-            "handle",
-            "other",
-            "finalizer",
-        ];
-        name.split_once(':')
-            .is_some_and(|(kind, _)| kinds.contains(&kind))
-    }
+fn is_like_a_root(name: &str) -> bool {
+    let kinds = [
+        "static",
+        "thread",
+        "thread-object",
+        "handle",
+        "other",
+        "finalizer",
+    ];
+    name.split_once(':')
+        .is_some_and(|(kind, _)| kinds.contains(&kind))
 }
 
 /// A class, and the number behind it.

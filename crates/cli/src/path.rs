@@ -70,7 +70,10 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let to = heap.name_of(object);
     let around = match avoid.is_empty() {
         true => String::new(),
-        false => format!(" around {}", args.avoid.join(",")),
+        false => {
+            let names: Vec<String> = avoid.iter().map(|it| heap.name_of(*it)).collect();
+            format!(" around {}", names.join(", "))
+        }
     };
     let from = match &start {
         Start::Anywhere => "a root".to_string(),

@@ -7,6 +7,7 @@ mod question;
 mod sets;
 mod truth;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -112,9 +113,11 @@ struct Why {
 
 impl Why {
     fn new(message: String, objects: &[ObjectId]) -> Self {
+        let mut seen = HashSet::new();
+        let each_once = objects.iter().filter(|object| seen.insert(**object));
         Self {
             message,
-            objects: objects.to_vec(),
+            objects: each_once.copied().collect(),
             evidence: Vec::new(),
             notes: Vec::new(),
         }
@@ -155,9 +158,11 @@ impl Asking<'_> {
         let found = self.probes.paths_to_each(&Search::everywhere(), objects);
         let pairs = objects.iter().zip(found);
         let garbage = pairs.filter(|(_, trail)| trail.is_none());
-        garbage
+        let mut notes: Vec<String> = garbage
             .map(|(object, _)| format!("{} is garbage: no root reaches it", self.name(*object)))
-            .collect()
+            .collect();
+        notes.dedup();
+        notes
     }
 }
 
@@ -228,8 +233,11 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
                 "nonempty"
             };
             let verdict = Verdict::Set { members, expected };
-            if !verdict.is_expected() && why.evidence.is_empty() {
-                sets::show_ways(asking, &mut why);
+            if let Verdict::Set { members, .. } = &verdict
+                && !verdict.is_expected()
+                && why.evidence.is_empty()
+            {
+                sets::show_ways(asking, &mut why, members);
             }
             (verdict, format!("{question}-{state}"), why)
         }

@@ -24,10 +24,15 @@ pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], p
         [] => String::new(),
         _ => format!(" around {}", names(asking, avoid)),
     };
+    let (its, their) = match part {
+        Part::Stack => (" from its stack", " from their stacks"),
+        Part::Object => (" from its thread object", " from their thread objects"),
+        Part::Both => ("", ""),
+    };
     let message = match threads.len() {
-        0 => format!("no thread reaches {name}{around}"),
-        1 => format!("1 thread reaches {name}{around}"),
-        n => format!("{n} threads reach {name}{around}"),
+        0 => format!("no thread reaches {name}{its}{around}"),
+        1 => format!("1 thread reaches {name}{its}{around}"),
+        n => format!("{n} threads reach {name}{their}{around}"),
     };
     let mut why = Why::new(message, &[object]);
     for thread in &listed {
@@ -40,12 +45,7 @@ pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], p
         count: threads.len(),
         listed,
     };
-    if members.left_out() > 0 {
-        let more = members.left_out();
-        why.notes.push(format!(
-            "{more} more threads are not shown; --all shows them"
-        ));
-    }
+    say_what_is_left_out(&members, &mut why);
     why.notes.extend(asking.garbage_notes(&[object]));
     Set { members, why }
 }
@@ -171,11 +171,19 @@ pub fn pred(asking: &Asking<'_>, object: ObjectId) -> Set {
 }
 
 /// Adds a path to each of the objects that a finding is about, as far as there is one.
-pub fn show_ways(asking: &Asking<'_>, why: &mut Why) {
+pub fn show_ways(asking: &Asking<'_>, why: &mut Why, members: &Members) {
+    let are_members = members.of == Kind::Objects;
+    let label = if are_members { "" } else { "how it is held" };
     let shown = &why.objects[..why.objects.len().min(MOST_PATHS)];
     let trails = asking.probes.paths_to_each(&Search::everywhere(), shown);
-    let ways = trails.iter().flatten().map(|it| asking.show("", it));
+    let ways = trails.iter().flatten().map(|it| asking.show(label, it));
     why.evidence = ways.collect::<Vec<Evidence>>();
+    if are_members && members.count > MOST_PATHS {
+        why.notes.push(format!(
+            "paths lead to the first {MOST_PATHS} of {}",
+            members.count
+        ));
+    }
 }
 
 fn objects(asking: &Asking<'_>, found: ObjectSet<ObjectId>, message: String) -> Set {

@@ -14,25 +14,25 @@ use super::{Asking, Truth, Why};
 const MOST_PATHS: usize = 5;
 
 pub fn is_heap(asking: &Asking<'_>, object: ObjectId) -> Truth {
-    let why = referrers(asking, object);
+    let (count, why) = referrers(asking, object);
     Truth {
         kind: "referenced",
-        yes: asking.probes.is_heap(object),
+        yes: count >= 1,
         why,
     }
 }
 
 pub fn is_shared(asking: &Asking<'_>, object: ObjectId) -> Truth {
-    let why = referrers(asking, object);
+    let (count, why) = referrers(asking, object);
     Truth {
         kind: "shared",
-        yes: asking.probes.is_shared(object),
+        yes: count >= 2,
         why,
     }
 }
 
 /// How many objects refer to one, and a path through each.
-fn referrers(asking: &Asking<'_>, object: ObjectId) -> Why {
+fn referrers(asking: &Asking<'_>, object: ObjectId) -> (usize, Why) {
     let all = asking.probes.pred(object);
     let name = asking.name(object);
     let message = match all.len() {
@@ -59,7 +59,7 @@ fn referrers(asking: &Asking<'_>, object: ObjectId) -> Why {
         why.evidence.push(asking.show("only roots do", &trail));
     }
     why.notes.extend(asking.garbage_notes(&[object]));
-    why
+    (all.len(), why)
 }
 
 /// Adds a hop to a path.
@@ -134,7 +134,7 @@ pub fn is_disjoint(asking: &Asking<'_>, a: ObjectId, b: ObjectId) -> Truth {
     };
     Truth {
         kind: "disjoint",
-        yes: asking.probes.is_disjoint(a, b),
+        yes: common.is_none(),
         why,
     }
 }
@@ -255,7 +255,6 @@ pub fn is_thread_owned(
     object: ObjectId,
     part: Part,
 ) -> Result<Truth, ProbeError> {
-    let yes = asking.probes.is_thread_owned(object, part)?;
     let asker = asking.asker.ok_or(ProbeError::NobodyAsks)?;
     if part == Part::Object {
         let thread = asking.probes.thread_object(asker)?;
@@ -266,6 +265,7 @@ pub fn is_thread_owned(
         Part::Stack => ("thread-stack-owned", format!("the stack of thread:{asker}")),
         _ => ("thread-owned", format!("thread:{asker}")),
     };
+    let yes = asking.probes.is_thread_owned(object, part)?;
     let own = asking.probes.thread_path(asker, part, &[], object);
     let message = match (yes, &own) {
         (true, _) => format!("only {who} reaches {name}"),
@@ -298,13 +298,13 @@ fn others_who_reach(
     let mut found = Vec::new();
     found.extend(path_from_kind(asking, RootKind::Static, object));
     for thread in asking.heap.threads() {
-        let part = match (thread == asker, part) {
-            (false, _) => Part::Both,
-            (true, Part::Stack) => Part::Object,
+        let (part, who) = match (thread == asker, part) {
+            (false, _) => (Part::Both, format!("thread:{thread} reaches it")),
+            (true, Part::Stack) => (Part::Object, "its own thread object reaches it".into()),
             (true, _) => continue,
         };
         let trail = asking.probes.thread_path(thread, part, &[], object);
-        found.extend(trail.map(|it| asking.show(format!("thread:{thread} reaches it"), &it)));
+        found.extend(trail.map(|it| asking.show(who, &it)));
         if found.len() > MOST_PATHS {
             return found;
         }

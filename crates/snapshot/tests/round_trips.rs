@@ -3,6 +3,11 @@
 
 mod heaps;
 
+use std::collections::HashSet;
+
+use heaphound_heap::RootKind;
+use heaphound_heap::snapshot::ObjectId;
+use heaphound_heap::view::{HeapView, live_objects};
 use heaphound_snapshot::{
     Format, Snapshot, read, read_binary, read_file, read_text, write_binary, write_file, write_text,
 };
@@ -43,6 +48,29 @@ proptest! {
         let again = read_binary(&bytes, "heap", &mut |_, _| {}).unwrap();
         prop_assert_eq!(told(&heap, true), told(&again, true));
         prop_assert_eq!(bytes, binary_of(&again));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What a snapshot says it retains is what the slow twin finds.
+    #[test]
+    fn a_snapshot_retains_what_lives(heap in heaps()) {
+        let live: HashSet<ObjectId> = live_objects(&heap).into_iter().collect();
+        let mut seen = HashSet::new();
+        let mut stack = Vec::new();
+        heap.for_each_root(|_, object| stack.push(object));
+        let finalizers = heap.roots().iter().any(|it| it.0.kind == RootKind::Finalizer);
+        while let Some(object) = stack.pop() {
+            if seen.insert(object) {
+                heap.for_each_strong_edge(object, |_, to| stack.push(to));
+            }
+        }
+        // The twin takes what waits for its finalizer as a root, and its keys with it.
+        if !finalizers {
+            prop_assert_eq!(live, seen);
+        }
     }
 }
 

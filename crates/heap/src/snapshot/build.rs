@@ -3,12 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::{
-    FAR, HUGE, Hold, ObjectId, Snapshot, Values, bits_of, encode_values, flag_bytes, plain_fields,
-};
+use super::{FAR, HUGE, Hold, ObjectId, Snapshot, Values, bits_of, encode_values, plain_fields};
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::{Root, RootKind, RootSet};
-use crate::value::Value;
+use crate::value::{PlainKind, Value};
 use crate::view::{HeapView, Place, Strength};
 
 /// What a builder was given does not make a heap.
@@ -259,15 +257,19 @@ impl Snapshot {
         if self.values.first.is_empty() {
             return Ok(());
         }
+        // Found once, so that a class of many slots costs no more than its plain fields.
+        let kinds = |class| plain_fields(class).map(|(_, kind)| kind).collect();
+        let kinds: Vec<Vec<PlainKind>> = self.classes.iter().map(kinds).collect();
         for object in self.objects() {
             let bytes = self.values.of(object);
             if bytes.is_empty() {
                 continue;
             }
             let class = self.class(self.class_of(object));
-            let mut at = flag_bytes(class);
+            let kinds = &kinds[class.id.0 as usize - 1];
+            let mut at = (kinds.len() + 1).div_ceil(8);
             let mut fits = true;
-            for (_, kind) in plain_fields(class) {
+            for kind in kinds {
                 let width = kind.bytes();
                 fits &= match bytes.get(at..at + width) {
                     Some(value) => kind.is_valid(bits_of(value)),
@@ -330,8 +332,9 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The objects whose dependent edges hold nothing: they have no key, or one of theirs
-    /// is dead. An ephemeron is looked at again only while something new was reached.
+    /// The objects whose dependent edges hold nothing: they have no key, or they or one of
+    /// their keys are dead. An ephemeron counts what it still waits for, so that each is
+    /// looked at once for each key, however they hang on one another.
     fn find_lapsed(&self) -> HashSet<u32> {
         let dependent = |class: &ClassInfo| {
             let mut fields = class.fields.iter();
@@ -343,46 +346,58 @@ impl Snapshot {
         if !is_ephemeron.contains(&true) {
             return HashSet::new();
         }
-        let ephemerons = self
-            .objects()
-            .filter(|object| is_ephemeron[self.class_of[object.0 as usize] as usize]);
-        let mut waiting: Vec<ObjectId> = ephemerons.collect();
+        // For each ephemeron how many of itself and its keys are not yet known to live, and
+        // for each of those which ephemerons wait for it.
+        let mut waits: HashMap<u32, usize> = HashMap::new();
+        let mut waiting: Vec<(u32, u32)> = Vec::new();
+        let mut lapsed = HashSet::new();
+        for object in self.objects() {
+            if !is_ephemeron[self.class_of[object.0 as usize] as usize] {
+                continue;
+            }
+            let before = waiting.len();
+            self.for_each_edge(object, |_, strength, to| {
+                if strength == Strength::Weak {
+                    waiting.push((to.0, object.0));
+                }
+            });
+            let keys = waiting.len() - before;
+            lapsed.insert(object.0);
+            if keys > 0 {
+                waiting.push((object.0, object.0));
+                waits.insert(object.0, keys + 1);
+            }
+        }
+        waiting.sort_unstable();
         let mut live = vec![false; self.len()];
         let mut stack = Vec::new();
         self.for_each_root_target(RootSet::All, |object| stack.push(object));
-        loop {
-            while let Some(object) = stack.pop() {
-                if std::mem::replace(&mut live[object.0 as usize], true) {
+        while let Some(object) = stack.pop() {
+            if std::mem::replace(&mut live[object.0 as usize], true) {
+                continue;
+            }
+            self.for_each_edge(object, |_, strength, to| {
+                if strength == Strength::Strong {
+                    stack.push(to);
+                }
+            });
+            let first = waiting.partition_point(|it| it.0 < object.0);
+            let held = waiting[first..].iter().take_while(|it| it.0 == object.0);
+            for &(_, ephemeron) in held {
+                let left = waits.entry(ephemeron).or_default();
+                *left -= 1;
+                if *left > 0 {
                     continue;
                 }
-                self.for_each_edge(object, |_, strength, to| {
-                    if strength == Strength::Strong {
-                        stack.push(to);
-                    }
-                });
-            }
-            waiting.retain(|&object| {
-                let (mut keys, mut holds) = (0, live[object.0 as usize]);
-                self.for_each_edge(object, |_, strength, to| {
-                    if strength == Strength::Weak {
-                        keys += 1;
-                        holds &= live[to.0 as usize];
-                    }
-                });
-                if keys == 0 || !holds {
-                    return true;
-                }
-                self.for_each_edge(object, |_, strength, to| {
+                lapsed.remove(&ephemeron);
+                self.for_each_edge(ObjectId(ephemeron), |_, strength, to| {
                     if strength == Strength::Dependent {
                         stack.push(to);
                     }
                 });
-                false
-            });
-            if stack.is_empty() {
-                return waiting.into_iter().map(|object| object.0).collect();
             }
         }
+        lapsed
     }
 }
 

@@ -13,10 +13,10 @@ use heaphound_heap::{ClassId, FieldKind, PlainKind, Root, RootKind, Value};
 
 use super::classes::Schema;
 use super::cursor::Literal;
-use super::default_bytes;
 use super::grammar::{Edge, RootName, Sink};
 use super::hash::Map;
 use super::mistake::{Mistakes, Oops, Parse, oops};
+use super::{default_bytes, fixed_bytes};
 use crate::budget::Budget;
 
 /// Builds a snapshot from what a text says.
@@ -88,51 +88,113 @@ struct Taken {
     at: Map<u32, usize>,
 }
 
-/// The objects, in the order in which they are first mentioned.
+/// The objects. While reading, one is known by its number in the text if that is small and
+/// no other class had it before: then it is found with one look, and a heap that counts
+/// its objects through lies in memory in its own order. All others follow, and are
+/// looked up in a map.
 struct Objects {
-    class: Vec<u32>,
-    number: Vec<u64>,
-    /// Which of those with lines it is, from 1; 0 if it has none.
-    order: Vec<u32>,
-    ordered: u32,
-    /// By number: class (from 1) and object of whoever came first. A heap that counts its
-    /// objects through finds each with one look.
-    dense: Vec<u64>,
-    sparse: Map<(u32, u64), u32>,
+    /// The classes of those with small numbers, from 1; 0 where there is no object.
+    classes: Vec<u32>,
+    /// Their final numbers, from 1; 0 as long as one has no line of its own.
+    ids: Vec<u32>,
+    others: Vec<Other>,
+    places: Map<(u32, u64), u32>,
+    /// In the order in which they are first mentioned.
+    mentioned: Vec<u32>,
+    /// How many have their final number.
+    numbered: u32,
+}
+
+struct Other {
+    class: u32,
+    id: u32,
+    number: u64,
 }
 
 impl Objects {
     fn new(text: usize) -> Self {
+        // An object takes some bytes of text; pages that remain untouched cost nothing.
+        let small = (text / 8 + 16).min(1 << 31);
         Self {
-            class: Vec::new(),
-            number: Vec::new(),
-            order: Vec::new(),
-            ordered: 0,
-            // An object takes some bytes of text; the pages that remain untouched cost
-            // nothing.
-            dense: vec![0; text / 8 + 16],
-            sparse: Map::default(),
+            classes: vec![0; small],
+            ids: vec![0; small],
+            others: Vec::new(),
+            places: Map::default(),
+            mentioned: Vec::new(),
+            numbered: 0,
         }
     }
 
     #[inline]
     fn find_or_add(&mut self, class: u32, number: u64) -> u32 {
-        let next = self.class.len() as u32;
-        let key = class as u64 + 1;
-        let known = match self.dense.get_mut(number as usize) {
-            Some(entry) if *entry == 0 => {
-                *entry = key << 32 | next as u64;
-                next
+        match self.classes.get_mut(number as usize) {
+            Some(known) if *known == class + 1 => number as u32,
+            Some(free) if *free == 0 => {
+                *free = class + 1;
+                self.mentioned.push(number as u32);
+                number as u32
             }
-            Some(entry) if *entry >> 32 == key => *entry as u32,
-            _ => *self.sparse.entry((class, number)).or_insert(next),
-        };
-        if known == next {
-            self.class.push(class);
-            self.number.push(number);
-            self.order.push(0);
+            _ => self.find_or_add_other(class, number),
         }
-        known
+    }
+
+    fn find_or_add_other(&mut self, class: u32, number: u64) -> u32 {
+        let next = (self.ids.len() + self.others.len()).min(NULL as usize) as u32;
+        let place = *self.places.entry((class, number)).or_insert(next);
+        if place == next && next != NULL {
+            let id = 0;
+            self.others.push(Other { class, id, number });
+            self.mentioned.push(place);
+        }
+        place
+    }
+
+    fn class(&self, place: u32) -> u32 {
+        match self.classes.get(place as usize) {
+            Some(class) => class - 1,
+            None => self.others[place as usize - self.ids.len()].class,
+        }
+    }
+
+    fn number(&self, place: u32) -> u64 {
+        match (place as usize).checked_sub(self.ids.len()) {
+            None => place as u64,
+            Some(other) => self.others[other].number,
+        }
+    }
+
+    /// The final number, once all have one.
+    #[inline]
+    fn id(&self, place: u32) -> u32 {
+        match self.ids.get(place as usize) {
+            Some(id) => id - 1,
+            None => self.others[place as usize - self.ids.len()].id - 1,
+        }
+    }
+
+    /// Gives an object the next number, unless it has one.
+    #[inline]
+    fn count(&mut self, place: u32) {
+        let small = self.ids.len();
+        let id = match self.ids.get_mut(place as usize) {
+            Some(id) => id,
+            None => &mut self.others[place as usize - small].id,
+        };
+        if *id == 0 {
+            self.numbered += 1;
+            *id = self.numbered;
+        }
+    }
+
+    /// Numbers those that have no line of their own.
+    fn count_rest(&mut self) {
+        if self.numbered as usize == self.mentioned.len() {
+            return;
+        }
+        for place in std::mem::take(&mut self.mentioned) {
+            self.count(place);
+            self.mentioned.push(place);
+        }
     }
 }
 
@@ -209,9 +271,9 @@ impl<'a> Loader<'a> {
     }
 
     fn name_of(&self, object: u32) -> String {
-        let class = self.objects.class[object as usize];
+        let class = self.objects.class(object);
         let name = &self.schema.classes[class as usize].name;
-        format!("{name}#{}", self.objects.number[object as usize])
+        format!("{name}#{}", self.objects.number(object))
     }
 }
 
@@ -283,11 +345,7 @@ impl<'a> Sink<'a> for Loader<'a> {
         self.object = object;
         self.line = at;
         self.expected = 0;
-        let order = &mut self.objects.order[object as usize];
-        if *order == 0 {
-            self.objects.ordered += 1;
-            *order = self.objects.ordered;
-        }
+        self.objects.count(object);
         self.lines.push(Line {
             object,
             at,
@@ -525,14 +583,14 @@ impl Array {
 
 impl Loader<'_> {
     /// Makes the snapshot.
-    pub fn finish(self, mistakes: &mut Mistakes<'_>) -> Result<Snapshot, Malformed> {
+    pub fn finish(mut self, mistakes: &mut Mistakes<'_>) -> Result<Snapshot, Malformed> {
         self.check_single_elements(mistakes);
-        let ids = self.ids();
+        self.objects.count_rest();
         let mut order: Vec<usize> = (0..self.lines.len()).collect();
         // A text may return to objects that it has left.
-        order.sort_by_key(|&line| ids[self.lines[line].object as usize]);
+        order.sort_by_key(|&line| self.objects.id(self.lines[line].object));
         let ends = self.line_ends();
-        self.build(&ids, &order, &ends, mistakes)
+        self.build(&order, &ends, mistakes)
     }
 
     /// Where the edges and values of each line end.
@@ -541,20 +599,6 @@ impl Loader<'_> {
         let ends = next.map(|line| (line.first_edge, line.first_value));
         let last = (self.edges.len(), self.values.len());
         ends.chain([last]).collect()
-    }
-
-    /// The final number of each object.
-    fn ids(&self) -> Vec<u32> {
-        let mut next = self.objects.ordered;
-        let order = self.objects.order.iter();
-        let ids = order.map(|&order| match order {
-            0 => {
-                next += 1;
-                next - 1
-            }
-            order => order - 1,
-        });
-        ids.collect()
     }
 
     fn check_single_elements(&self, mistakes: &mut Mistakes<'_>) {
@@ -583,7 +627,7 @@ impl Loader<'_> {
                 None => Some(format!("{name}[{index}] is given twice")),
             };
         }
-        let class = self.objects.class[object as usize];
+        let class = self.objects.class(object);
         let field = &self.schema.classes[class as usize].fields[place as usize].name;
         Some(format!("{name}.{field} is given twice"))
     }
@@ -591,15 +635,14 @@ impl Loader<'_> {
     /// Puts the columns together, given the lines in the order of their objects.
     fn build(
         mut self,
-        ids: &[u32],
         order: &[usize],
         ends: &[(usize, usize)],
         mistakes: &mut Mistakes<'_>,
     ) -> Result<Snapshot, Malformed> {
-        let count = ids.len();
+        let count = self.objects.mentioned.len();
         let mut object_of = vec![0u32; count];
-        for (object, &id) in ids.iter().enumerate() {
-            object_of[id as usize] = object as u32;
+        for &object in &self.objects.mentioned {
+            object_of[self.objects.id(object) as usize] = object;
         }
         let mut columns = Columns::default();
         columns.class_of.reserve_exact(count);
@@ -609,12 +652,7 @@ impl Loader<'_> {
         columns.steps.reserve_exact(self.edges.len());
         let has_values =
             !self.values.is_empty() || self.arrays.values().any(|array| array.bytes.is_some());
-        let defaults: Vec<u64> = self
-            .schema
-            .classes
-            .iter()
-            .map(|it| default_bytes(it, 0))
-            .collect();
+        let fixed: Vec<u64> = self.schema.classes.iter().map(fixed_bytes).collect();
         let mut lines = order.iter().copied().peekable();
         let (mut edges, mut values) = (Vec::new(), Vec::new());
         for (id, &object) in object_of.iter().enumerate() {
@@ -639,21 +677,17 @@ impl Loader<'_> {
             if mistakes.are_enough() {
                 break;
             }
-            let class = self.objects.class[object as usize];
+            let class = self.objects.class(object);
             let info = &self.schema.classes[class as usize];
             let array = match info.elements {
                 Some(_) => self.arrays.get(&object),
                 None => None,
             };
             let length = array.and_then(|array| array.length);
-            let default = match info.elements {
-                None => defaults[class as usize],
-                Some(_) => {
-                    let last = edges.last().filter(|it| it.0 >= ELEMENT);
-                    let reached = last.map_or(0, |it| it.0 as u32 as usize + 1);
-                    default_bytes(info, length.map_or(reached, |it| it as usize))
-                }
-            };
+            let last = edges.last().filter(|it| it.0 >= ELEMENT);
+            let reached = last.map_or(0, |it| it.0 as u32 as usize + 1);
+            let elements = length.map_or(reached, |it| it as usize);
+            let default = default_bytes(fixed[class as usize], info, elements);
             let bytes = match self.bytes.is_empty() {
                 true => default,
                 false => self.bytes.get(&object).map_or(default, |it| it.0),
@@ -670,7 +704,7 @@ impl Loader<'_> {
                     continue;
                 };
                 if to != NULL {
-                    columns.push_edge(place - last, ids[to as usize]);
+                    columns.push_edge(place - last, self.objects.id(to));
                     last = place;
                 }
             }
@@ -690,11 +724,8 @@ impl Loader<'_> {
                 columns.first_value.push(columns.values.len() as u64);
             }
             if !values.is_empty() || bytes.is_some() {
-                let fields = info.fields.iter().map(|field| match field.kind {
-                    FieldKind::Plain(kind) => kind.bytes() + 1,
-                    _ => 0,
-                });
-                if !self.budget.spend(fields.sum()) {
+                // All plain fields are kept, known or not, and found among all fields.
+                if !self.budget.spend(info.fields.len() * 9) {
                     let at = values.first().map_or(0, |it: &(u64, u64, usize)| it.2);
                     mistakes.add(oops(at, "the values take too much memory"));
                     break;
@@ -714,7 +745,7 @@ impl Loader<'_> {
         if has_values {
             columns.first_value.push(columns.values.len() as u64);
         }
-        let numbers = object_of.iter().map(|&it| self.objects.number[it as usize]);
+        let numbers = object_of.iter().map(|&it| self.objects.number(it));
         if !numbers.clone().eq(1..=count as u64) {
             columns.numbers = numbers.collect();
         }
@@ -722,7 +753,7 @@ impl Loader<'_> {
         columns.threads = self.threads;
         let roots = self.roots.into_iter();
         columns.roots = roots
-            .map(|(root, to)| (root, ObjectId(ids[to as usize])))
+            .map(|(root, to)| (root, ObjectId(self.objects.id(to))))
             .collect();
         columns.finish()
     }

@@ -60,6 +60,9 @@ const MOST: usize = 100;
 /// Characters of a line that are shown before and behind a mistake.
 const SHOWN: usize = 60;
 
+/// Characters of a message that are shown.
+const LONGEST: usize = 300;
+
 /// A mistake whose place is still a byte of the text.
 #[derive(Debug, Default)]
 pub struct Oops {
@@ -173,6 +176,11 @@ impl<'a> Mistakes<'a> {
         let mistakes = self.found.into_iter().map(|oops| {
             let (column, source, caret) = show(self.text, oops.at);
             let mut message = oops.message;
+            // A name may be as long as the text.
+            if let Some((end, _)) = message.char_indices().nth(LONGEST) {
+                message.truncate(end);
+                message.push('…');
+            }
             if let Some(other) = oops.other {
                 message.push_str(&format!(" (first in line {})", line_of(other)));
             }

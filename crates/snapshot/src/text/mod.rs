@@ -16,7 +16,9 @@ mod mistake;
 mod names;
 mod write;
 
+use heaphound_heap::class::Elements;
 use heaphound_heap::snapshot::Snapshot;
+use heaphound_heap::{ClassInfo, FieldKind};
 
 use crate::Progress;
 use crate::budget::Budget;
@@ -48,21 +50,24 @@ pub fn read_text(bytes: &[u8], name: &str, progress: Progress<'_>) -> Result<Sna
     heap.map_err(|malformed| mistake::elsewhere(malformed, name))
 }
 
-/// The size of an object that does not say its own.
-fn default_bytes(class: &heaphound_heap::ClassInfo, length: usize) -> u64 {
-    use heaphound_heap::FieldKind;
-    use heaphound_heap::class::Elements;
-    let (header, width) = match class.elements {
-        None => (8, 0),
-        Some(Elements::Refs) => (12, 4),
-        Some(Elements::Plain(kind)) => (12, kind.bytes()),
-        Some(Elements::Text) => (12, 1),
-    };
+/// What an object takes that does not say its size, but for its elements.
+fn fixed_bytes(class: &ClassInfo) -> u64 {
+    let header = if class.elements.is_some() { 12 } else { 8 };
     let fields = class.fields.iter().map(|field| match field.kind {
-        FieldKind::Plain(kind) => kind.bytes(),
+        FieldKind::Plain(kind) => kind.bytes() as u64,
         FieldKind::Owned => 0,
         _ => 4,
     });
-    let bytes = header + fields.sum::<usize>() as u64 + width as u64 * length as u64;
-    bytes.next_multiple_of(8)
+    header + fields.sum::<u64>()
+}
+
+/// The same with that many elements, rounded up.
+fn default_bytes(fixed: u64, class: &ClassInfo, length: usize) -> u64 {
+    let width = match class.elements {
+        None => 0,
+        Some(Elements::Refs) => 4,
+        Some(Elements::Plain(kind)) => kind.bytes() as u64,
+        Some(Elements::Text) => 1,
+    };
+    (fixed + width * length as u64).next_multiple_of(8)
 }

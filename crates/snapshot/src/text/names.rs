@@ -115,9 +115,12 @@ pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a
     if length > LONGEST {
         return None;
     }
+    let most = 1 + length / 4;
+    // Whoever differs that much in length is not near.
     let near = all.take(10_000).filter(|it| it.len() <= LONGEST);
+    let near = near.filter(|it| it.chars().count().abs_diff(length) <= most);
     let mut near: Vec<(usize, &str)> = near.map(|it| (distance(name, it), it)).collect();
-    near.retain(|&(far, _)| far <= 1 + length / 4);
+    near.retain(|&(far, _)| far <= most);
     near.into_iter().min_by_key(|&(far, _)| far).map(|it| it.1)
 }
 

@@ -13,10 +13,10 @@ use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassInfo, FieldKind, PlainKind, Root, RootKind, Value};
 
 use super::classes::kind_word;
-use super::default_bytes;
 use super::grammar::kind_name;
 use super::hash::Map;
 use super::names::{Style, push_name, push_quoted};
+use super::{default_bytes, fixed_bytes};
 use crate::Progress;
 
 /// Writes a heap as text. `progress` is told how many objects of how many are done.
@@ -65,7 +65,7 @@ struct Names {
     name: Vec<u8>,
     /// `next -> `, `value = `
     fields: Vec<Vec<u8>>,
-    /// The size of an instance, without elements.
+    /// What an instance takes, without elements.
     bytes: u64,
 }
 
@@ -84,7 +84,7 @@ fn names_of_classes(classes: &[ClassInfo]) -> Vec<Names> {
         Names {
             name,
             fields: fields.collect(),
-            bytes: default_bytes(class, 0),
+            bytes: fixed_bytes(class),
         }
     });
     names.collect()
@@ -264,7 +264,7 @@ impl<W: Write> Writer<'_, W> {
         self.push_object(object);
         let (mut reached, mut listed) = (0, false);
         let mut length = None;
-        let mut default = self.classes[place].bytes;
+        let fixed = self.classes[place].bytes;
         if class.elements.is_some() {
             heap.for_each_edge(object, |place, _, _| {
                 if let Place::Element(index) = place {
@@ -272,9 +272,9 @@ impl<W: Write> Writer<'_, W> {
                 }
             });
             length = heap.length_of(object).map(|length| length.max(reached));
-            default = default_bytes(class, length.unwrap_or(reached));
             listed = class.elements == Some(Elements::Refs) && length.is_some();
         }
+        let default = default_bytes(fixed, class, length.unwrap_or(reached));
         let known = heap.element_bytes(object);
         let width = match class.elements {
             Some(Elements::Plain(kind)) => kind.bytes(),

@@ -140,7 +140,7 @@ fn schemas() -> impl Strategy<Value = Vec<ClassInfo>> {
         let mut made: Vec<ClassInfo> = Vec::new();
         for (place, (name, above, own, elements)) in classes.into_iter().enumerate() {
             // Superclasses come before here; they are turned round below.
-            let above = (place > 0 && above % 3 == 0).then(|| above as usize % place);
+            let above = (place > 0 && above.is_multiple_of(3)).then(|| above as usize % place);
             let mut fields = above.map_or(Vec::new(), |above| made[above].fields.clone());
             for (name, kind) in own {
                 let mut name = name;
@@ -234,7 +234,8 @@ fn build(
         };
         let mut root = Root::new(kind, name);
         root.index = nth as u32 + (seeds[2] % 2) as u32 * 1_000_000;
-        root.scope = (seeds[3] % 2 == 0).then(|| format!("src/\"main\".rs:{}", seeds[3] % 100));
+        root.scope =
+            (seeds[3].is_multiple_of(2)).then(|| format!("src/\"main\".rs:{}", seeds[3] % 100));
         builder.add_root(root, to(seeds[4]));
     }
     builder.finish().unwrap()
@@ -247,7 +248,7 @@ fn add_elements(
     values: bool,
     to: impl Fn(u64) -> ObjectId,
 ) {
-    let knows_length = seeds[8] % 4 != 0;
+    let knows_length = !seeds[8].is_multiple_of(4);
     match class.elements {
         None => {}
         Some(Elements::Refs) => {
@@ -267,13 +268,13 @@ fn add_elements(
         }
         Some(Elements::Text) => {
             let mut text = names_of(seeds[9]).into_bytes();
-            if seeds[9] % 5 == 0 {
+            if seeds[9].is_multiple_of(5) {
                 text.push(0xe2);
             }
             if seeds[8] % 4 == 1 {
                 builder.set_length(text.len() as u32 + 3);
             }
-            if values && seeds[10] % 2 == 0 {
+            if values && seeds[10].is_multiple_of(2) {
                 builder.set_elements(text);
             }
         }
@@ -288,7 +289,7 @@ fn add_elements(
             if seeds[8] % 4 == 1 {
                 builder.set_length(count as u32 + 3);
             }
-            if values && seeds[11] % 2 == 0 {
+            if values && seeds[11].is_multiple_of(2) {
                 builder.set_elements(bytes);
             }
         }

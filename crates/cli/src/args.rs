@@ -3,7 +3,7 @@
 use anstream::ColorChoice;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{convert, info, path, probe};
+use crate::{convert, info, lab, path, probe};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -44,6 +44,7 @@ pub enum Command {
     Path(path::Args),
     Info(info::Args),
     Convert(convert::Args),
+    Lab(lab::Args),
 }
 
 impl Command {
@@ -54,16 +55,18 @@ impl Command {
             Self::Path(_) => "path",
             Self::Info(_) => "info",
             Self::Convert(_) => "convert",
+            Self::Lab(_) => "lab",
         }
     }
 
-    /// The file that it reads.
+    /// The file that it reads, if it reads one.
     pub fn heap(&self) -> &std::path::Path {
         match self {
             Self::Probe(args) => &args.heap,
             Self::Path(args) => &args.heap,
             Self::Info(args) => &args.heap,
             Self::Convert(args) => &args.from,
+            Self::Lab(_) => std::path::Path::new(""),
         }
     }
 }

@@ -29,6 +29,19 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
     }
 }
 
+/// Prints text that is no report of ours.
+pub fn print_text(text: &str) -> ExitCode {
+    match write(io::stdout(), text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(COULD_NOT),
+    }
+}
+
+/// Says on stderr what is being done.
+pub fn tell(what: &str) {
+    let _ = write(io::stderr(), &format!("{what}\n"));
+}
+
 /// Prints why there is no report: to stderr and, as JSON, to stdout.
 pub fn print_problem(args: &Args, Problem(message): &Problem) -> ExitCode {
     if args.json {

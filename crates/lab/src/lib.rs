@@ -25,9 +25,12 @@ pub struct Experiment {
     pub name: &'static str,
     /// What it shows, in a line.
     pub about: &'static str,
-    /// Runs it; the function given is told what is being done meanwhile.
-    pub run: fn(&Options, &mut dyn FnMut(&str)) -> Report,
+    /// Runs it.
+    pub run: fn(&Options, Tell<'_>) -> Report,
 }
+
+/// Is told what an experiment is doing.
+pub type Tell<'a> = &'a mut dyn FnMut(&str);
 
 /// All experiments, in the order of the papers.
 pub const EXPERIMENTS: &[Experiment] = &[Experiment {

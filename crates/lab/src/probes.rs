@@ -14,7 +14,7 @@ use heaphound::{
 
 use crate::measure::{interleave, time};
 use crate::report::Report;
-use crate::{Options, callgrind};
+use crate::{Options, Tell, callgrind};
 
 /// An element of a list: linked on, with data of its own and a peer somewhere.
 #[derive(Managed)]
@@ -148,7 +148,7 @@ fn probe(m: &mut Mutator<'_>, target: &Root<Leaf>, threads: usize) -> Duration {
     })
 }
 
-pub(crate) fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Report {
     let mut report = Report::new("probes");
     let (sizes, rounds): (&[usize], _) = match options.quick {
         true => (&[1, 4], 7),

@@ -16,14 +16,15 @@ use crate::measure::{interleave, time};
 use crate::report::Report;
 use crate::{Options, Tell, callgrind};
 
-/// An element of a list: linked on, with data of its own and a peer somewhere.
+/// An element of a list: linked on, with peers somewhere, and data that it shares with
+/// some of its neighbours.
 #[derive(Managed)]
 #[repr(C)]
 struct Node {
     header: Header,
     id: u64,
     next: Slot<Node>,
-    peer: Slot<Node>,
+    peers: [Slot<Node>; 2],
     data: Slot<Leaf>,
 }
 
@@ -46,6 +47,8 @@ struct Worker {
 const THREADS: usize = 16;
 /// Nodes of a list.
 const LENGTH: usize = 50;
+/// Nodes that share their data.
+const SHARING: usize = 4;
 
 /// Runs `f` on a heap with about that many objects, whose threads wait meanwhile; `target`
 /// is an object with one predecessor.
@@ -89,7 +92,7 @@ fn with_heap<R>(
             let node = m.alloc(NodeInit {
                 id: 0,
                 next: None,
-                peer: None,
+                peers: [None; 2],
                 data: Some(leaf),
             });
             let node = node.expect("room");
@@ -105,25 +108,32 @@ fn with_heap<R>(
 
 /// Lists in an array. The nodes of all lists are made in turn, so that a list lies scattered.
 fn build<'a>(m: &mut Mutator<'a>, objects: usize, seed: u64) -> Local<'a, RefArray<Node>> {
-    let count = (objects / (2 * LENGTH)).max(1);
+    let count = (objects * SHARING / (SHARING + 1) / LENGTH).max(1);
     let lists = m.alloc_refs::<Node>(count).expect("room");
+    let data = m.alloc_refs::<Leaf>(1).expect("room");
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    for id in 0..(count * LENGTH) as u64 {
+    for id in 0..count * LENGTH {
         let mut m = m.scope();
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let list = id as usize % count;
+        if id % SHARING == 0 {
+            let leaf = m.alloc(LeafInit { value: id as u64 }).expect("room");
+            m[data][0].set(Some(&m[leaf]));
+        }
+        let list = id % count;
         let next = m[lists][list].get().map(|next| m.local(next));
-        let peer = m[lists][random as usize % count]
-            .get()
-            .map(|peer| m.local(peer));
-        let data = Some(m.alloc(LeafInit { value: id }).expect("room"));
+        let peers = [(); 2].map(|()| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let peer = m[lists][random as usize % count].get();
+            peer.map(|peer| m.local(peer))
+        });
+        let data = m[data][0].get().map(|data| m.local(data));
+        let id = id as u64;
         let node = m
             .alloc(NodeInit {
                 id,
                 next,
-                peer,
+                peers,
                 data,
             })
             .expect("room");

@@ -30,7 +30,7 @@ use heaphound_heap::trace::{self, Filter, MAX_MARKS, Phase, Traceable, Traced, V
 use heaphound_heap::view::HeapView;
 
 use super::handle::{Root, Static, Weak};
-use super::header::Word;
+use super::header::{Epoch, Word};
 use super::mark::{Marked, Start, VisitMark, Visitor, mark};
 use super::mutator::{Local, Mutator, MutatorShared};
 use super::object::Managed;
@@ -131,9 +131,10 @@ impl StoppedHeap<'_> {
             }
             let mut lapsed: HashSet<Raw> = waiting.left().collect();
             waiting.finish(ground);
-            let garbage = VisitMark {
+            let garbage = VisitMark::<true> {
+                visit: self.fresh(),
                 filter: Filter::StopAt(marker.visit),
-                ..self.marker(self.fresh())
+                collection: None,
             };
             self.heap.for_each_memory(|raw| starts.push(raw.into()));
             loop {
@@ -169,7 +170,7 @@ impl StoppedHeap<'_> {
         });
     }
 
-    pub(super) fn marker(&self, visit: Visit) -> VisitMark {
+    pub(super) fn marker(&self, visit: Visit) -> VisitMark<false> {
         VisitMark {
             visit,
             filter: Filter::Follow,
@@ -275,12 +276,8 @@ impl<'v> Traceable for StoppedHeap<'v> {
         let collecting = self.collecting.as_ref();
         let mut collecting = collecting.map(|it| it.borrow_mut());
         let works = collecting.as_mut().is_some_and(|it| it.admits(self, phase));
-        let marker = VisitMark {
-            visit: phase.mark,
-            filter: phase.filter,
-            collection: works.then(|| self.heap.space.epoch()),
-        };
         let may_stop = !works;
+        let collection = works.then(|| self.heap.space.epoch());
         let mut watches: Vec<_> = visitors
             .iter_mut()
             .map(|visitor| Watch {
@@ -299,7 +296,21 @@ impl<'v> Traceable for StoppedHeap<'v> {
             collecting.owed.broken = true;
         }
         while !starts.is_empty() {
-            let mut marked = mark(ground, marker, &starts, &mut watches[..workers]);
+            let watches = &mut watches[..workers];
+            let mut marked = match phase.filter {
+                Filter::Follow => mark(
+                    ground,
+                    marker_of::<false>(phase, collection),
+                    &starts,
+                    watches,
+                ),
+                _ => mark(
+                    ground,
+                    marker_of::<true>(phase, collection),
+                    &starts,
+                    watches,
+                ),
+            };
             starts.clear();
             for &ephemeron in &marked.ephemerons {
                 if self.holds_values(ephemeron) {
@@ -328,6 +339,18 @@ impl<'v> Traceable for StoppedHeap<'v> {
             objects,
             aside: aside.map(|raw| ObjectId(raw, self.brand)).collect(),
         }
+    }
+}
+
+/// The mark of a phase.
+fn marker_of<const FILTERS: bool>(
+    phase: &Phase<ObjectId<'_>>,
+    collection: Option<Epoch>,
+) -> VisitMark<FILTERS> {
+    VisitMark {
+        visit: phase.mark,
+        filter: phase.filter,
+        collection,
     }
 }
 

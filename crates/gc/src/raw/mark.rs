@@ -121,9 +121,9 @@ impl Marker for Epoch {
     }
 }
 
-/// The mark of a trace that asks a question.
+/// The mark of a trace that asks a question. Most have no filter, and do not test for one.
 #[derive(Clone, Copy)]
-pub(crate) struct VisitMark {
+pub(crate) struct VisitMark<const FILTERS: bool> {
     pub(crate) visit: Visit,
     pub(crate) filter: Filter,
     /// The epoch of the collection that this trace works for, if it does: objects get
@@ -131,12 +131,17 @@ pub(crate) struct VisitMark {
     pub(crate) collection: Option<Epoch>,
 }
 
-impl Marker for VisitMark {
+impl<const FILTERS: bool> Marker for VisitMark<FILTERS> {
     #[inline]
     fn look(self, word: Word) -> Look {
         let visit = Visit(word.visit());
+        if visit == self.visit {
+            return Look::Old;
+        }
+        if !FILTERS {
+            return Look::New;
+        }
         match self.filter {
-            _ if visit == self.visit => Look::Old,
             // A collection will have to start from there.
             Filter::StopAt(label) if visit == label => match self.collection {
                 Some(_) => Look::Aside,
@@ -159,6 +164,11 @@ impl Marker for VisitMark {
     #[inline]
     fn counts(self, word: Word) -> bool {
         self.collection.is_none_or(|epoch| !word.is_marked(epoch))
+    }
+
+    #[inline]
+    fn is_marked(self, word: Word) -> bool {
+        word.visit() == self.visit.0
     }
 }
 

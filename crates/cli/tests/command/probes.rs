@@ -65,6 +65,7 @@ fn is_shared_two_objects_refer_to_it() {
         exit code 1
     "#]],
     );
+    // Orphan#1 refers to it as well, but is garbage.
     check(
         "is-shared Log",
         expect![[r#"
@@ -73,6 +74,7 @@ fn is_shared_two_objects_refer_to_it() {
           thread-object:worker → Thread#2 .log → Log#1
     "#]],
     );
+    // By two slots of one object.
     check(
         "is-shared Twice#1",
         expect![[r#"
@@ -118,6 +120,7 @@ fn is_reachable_a_path_leads_there() {
           Task#3
     "#]],
     );
+    // The reference is weak.
     check(
         "is-reachable Session#1 Buffer#2 --expect no",
         expect![[r#"
@@ -190,6 +193,7 @@ fn is_unique_owner_it_dominates_all_it_reaches() {
         exit code 1
     "#]],
     );
+    // Connection#1 and its socket are held by the asker's stack alone.
     check(
         "is-unique-owner Pool --as worker",
         expect![[r#"
@@ -240,6 +244,7 @@ fn reach_through_every_path_meets_the_cut() {
               Request#1 .connection → Connection#2 .socket → Socket#2
         "#]],
     );
+    // True of all of no paths.
     check(
         "reach-through Pool Task#1 --cut Config",
         expect![[r#"
@@ -300,6 +305,7 @@ fn dom_every_root_path_passes_it() {
         exit code 1
     "#]],
     );
+    // It reaches the log, but no root path passes it.
     check(
         "dom Orphan Log",
         expect![[r#"
@@ -312,6 +318,7 @@ fn dom_every_root_path_passes_it() {
         exit code 1
     "#]],
     );
+    // True of all of no paths, too.
     check(
         "dom Orphan Orphan",
         expect![[r#"
@@ -365,6 +372,7 @@ fn is_thread_owned_only_the_asking_thread_reaches_it() {
             exit code 1
         "#]],
     );
+    // The session's reference is weak.
     check(
         "is-thread-owned Buffer#2 --as main",
         expect![[r#"
@@ -461,6 +469,7 @@ fn is_thread_object_owned_its_thread_object_dominates_it() {
           note: paths from the stack of thread:worker, which asks, do not count
     "#]],
     );
+    // Both thread objects reach the log.
     check(
         "is-thread-object-owned Log --as worker",
         expect![[r#"
@@ -484,6 +493,7 @@ fn is_thread_object_owned_its_thread_object_dominates_it() {
 
 #[test]
 fn thread_reach_the_threads_that_reach_it() {
+    // The pool is a static: it belongs to no thread.
     check(
         "thread-reach Connection#1",
         expect![[r#"
@@ -555,6 +565,7 @@ fn unique_the_references_that_would_be_invalid() {
           Task#1 .connection
     "#]],
     );
+    // Weak references can be read, too.
     check(
         "unique Buffer#2",
         expect![[r#"
@@ -563,6 +574,7 @@ fn unique_the_references_that_would_be_invalid() {
           Session#1 .body (weak)
     "#]],
     );
+    // Its only reference is the asker's own.
     check(
         "unique Buffer#1 --as worker",
         expect![[r#"
@@ -578,6 +590,7 @@ fn unique_the_references_that_would_be_invalid() {
           note: the stack of thread:main has no reference to keep
     "#]],
     );
+    // A collection comes first, so that Orphan#1 is no more.
     check(
         "unique Log",
         expect![[r#"
@@ -718,6 +731,7 @@ fn reach_what_is_reachable() {
               Twice#1
         "#]],
     );
+    // Paths touch nothing that they avoid, not even at their ends.
     check(
         "reach Pool --avoid Pool --expect nonempty",
         expect![[r#"

@@ -781,3 +781,139 @@ fn pred_who_refers_to_it() {
     "#]],
     );
 }
+
+/// Asks a heap that has more of everything than a report shows.
+fn check_crowd(question: &str, expect: Expect) {
+    crate::check(&format!("probe crowd.heap {question}"), expect);
+}
+
+#[test]
+fn what_is_not_shown_is_counted() {
+    check_crowd(
+        "is-shared Shared",
+        expect![[r#"
+        yes: 7 reachable objects refer to Shared#1
+          other:jni[0] → Node#1 .shared → Shared#1
+          static:all → Array#1 [1] → Node#2 .shared → Shared#1
+          static:all → Array#1 [2] → Node#3 .shared → Shared#1
+          static:all → Array#1 [3] → Node#4 .shared → Shared#1
+          static:all → Array#1 [4] → Node#5 .shared → Shared#1
+          note: 2 more are not shown; `pred` lists them
+    "#]],
+    );
+    check_crowd(
+        "is-unique-owner Array",
+        expect![[r#"
+        no (expected yes)
+        error[not-unique-owner]: Array#1 reaches 2 objects that it does not dominate
+          objects: Array#1, Node#1, Shared#1
+          to Node#1 around Array#1:
+            other:jni[0] → Node#1
+          to Shared#1 around Array#1:
+            thread:t1[0] → Shared#1
+          fingerprint: 5ede5c70f67964c4
+        exit code 1
+    "#]],
+    );
+    check_crowd(
+        "is-thread-owned Shared --as t1",
+        expect![[r#"
+        no (expected yes)
+        error[not-thread-owned]: not only thread:t1 reaches Shared#1
+          objects: Shared#1
+          a static reaches it:
+            static:all → Array#1 [0] → Node#1 .shared → Shared#1
+          thread:t2 reaches it:
+            thread:t2[0] → Shared#1
+          thread:t3 reaches it:
+            thread:t3[0] → Shared#1
+          thread:t4 reaches it:
+            thread:t4[0] → Shared#1
+          thread:t5 reaches it:
+            thread:t5[0] → Shared#1
+          note: others reach it, too: the first 5 are shown
+          fingerprint: b6034ee1600e17b3
+        exit code 1
+    "#]],
+    );
+    check_crowd(
+        "thread-reach Shared --limit 2",
+        expect![[r#"
+        7 threads reach Shared#1
+          thread:t1:
+            thread:t1[0] → Shared#1
+          thread:t2:
+            thread:t2[0] → Shared#1
+          note: 2 of 7 are listed; --all lists them all
+    "#]],
+    );
+    check_crowd(
+        "pred Shared --limit 2 --expect empty",
+        expect![[r#"
+            7 reachable objects refer to Shared#1 (expected empty)
+              Node#1
+              Node#2
+              … and 5 more
+            error[pred-nonempty]: 7 reachable objects refer to Shared#1
+              objects: Node#1, Node#2
+              other:jni[0] → Node#1
+              static:all → Array#1 [1] → Node#2
+              note: 2 of 7 are listed; --all lists them all
+              note: paths lead to the first 2 of 7
+              fingerprint: da0e9ffe3cad615d
+            exit code 1
+        "#]],
+    );
+    check_crowd(
+        "unique Shared --as t2 --limit 6",
+        expect![[r#"
+        12 references to Shared#1 would be invalidated
+          thread:t1[0]
+          thread:t3[0]
+          thread:t4[0]
+          thread:t5[0]
+          thread:t6[0]
+          Node#1 .shared
+          … and 6 more
+          note: thread:t2[0] is kept
+          note: 6 of 12 are listed; --all lists them all
+    "#]],
+    );
+}
+
+#[test]
+fn roots_that_belong_to_no_thread_are_others() {
+    check_crowd(
+        "is-thread-owned Node#1 --as t7",
+        expect![[r#"
+        no (expected yes)
+        error[not-thread-owned]: not only thread:t7 reaches Node#1
+          objects: Node#1
+          a static reaches it:
+            static:all → Array#1 [0] → Node#1
+          the runtime holds it:
+            other:jni[0] → Node#1
+          fingerprint: e8bdc9073554188f
+        exit code 1
+    "#]],
+    );
+}
+
+#[test]
+fn what_waits_for_its_finalizer_is_garbage() {
+    check_crowd(
+        "is-reachable Dying Shared",
+        expect![[r#"
+        yes: Shared#1 is reachable from Dying#1
+          Dying#1 .last → Node#1 .shared → Shared#1
+          note: Dying#1 is garbage: no root reaches it (finalizers' do not count)
+    "#]],
+    );
+    check_crowd(
+        "is-heap Dying --expect no",
+        expect![[r#"
+        no: no reachable object refers to Dying#1
+          note: Dying#1 is garbage: no root reaches it (finalizers' do not count)
+    "#]],
+    );
+}

@@ -332,8 +332,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The objects whose dependent edges hold nothing: they have no key, or they or one of
-    /// their keys are dead. An ephemeron counts what it still waits for, so that each is
+    /// The objects whose dependent edges hold nothing: they have no key, or one of their
+    /// keys is dead. An ephemeron counts what it still waits for, so that each is
     /// looked at once for each key, however they hang on one another.
     fn find_lapsed(&self) -> HashSet<u32> {
         let dependent = |class: &ClassInfo| {
@@ -396,6 +396,12 @@ impl Snapshot {
                     }
                 });
             }
+        }
+        // Garbage holds garbage, by the same rule: those that only wait for themselves.
+        let keys_live =
+            |(object, left): (u32, usize)| (left == 1 && !live[object as usize]).then_some(object);
+        for object in waits.into_iter().filter_map(keys_live) {
+            lapsed.remove(&object);
         }
         lapsed
     }

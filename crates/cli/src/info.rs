@@ -72,7 +72,7 @@ fn info_of(heap: &Snapshot, args: &Args) -> Info {
         let bytes = heap.bytes_of(object) as u64;
         let class = &mut classes[heap.class_of(object).0 as usize - 1];
         class.objects += 1;
-        class.bytes += bytes;
+        class.bytes = class.bytes.saturating_add(bytes);
         total.add(bytes);
         if living.next_if_eq(&object).is_some() {
             class.reachable_objects += 1;

@@ -36,10 +36,10 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// One object more.
+    /// One object more. A file may claim sizes that no sum can hold.
     pub fn add(&mut self, bytes: u64) {
         self.objects += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 

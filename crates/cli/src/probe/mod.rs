@@ -17,6 +17,7 @@ use heaphound_heap::probe::Probes;
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
+use heaphound_heap::{Root, RootKind};
 use heaphound_report::answer::Amount;
 use heaphound_report::{Answer, Members, Report, Verdict};
 
@@ -158,9 +159,18 @@ impl Asking<'_> {
         let found = self.probes.paths_to_each(&Search::everywhere(), objects);
         let pairs = objects.iter().zip(found);
         let garbage = pairs.filter(|(_, trail)| trail.is_none());
-        let mut notes: Vec<String> = garbage
-            .map(|(object, _)| format!("{} is garbage: no root reaches it", self.name(*object)))
-            .collect();
+        let waits = |(root, _): &(Root, ObjectId)| root.kind == RootKind::Finalizer;
+        let aside = match self.heap.roots().iter().any(waits) {
+            true => " (finalizers' do not count)",
+            false => "",
+        };
+        let note = |object| {
+            format!(
+                "{} is garbage: no root reaches it{aside}",
+                self.name(object)
+            )
+        };
+        let mut notes: Vec<String> = garbage.map(|(object, _)| note(*object)).collect();
         notes.dedup();
         notes
     }

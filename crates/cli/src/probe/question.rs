@@ -9,23 +9,44 @@ use crate::problem::Problem;
 #[derive(Subcommand)]
 pub enum Question {
     /// Does some reachable object refer to O?
-    IsHeap { o: String },
+    IsHeap {
+        /// An object.
+        o: String,
+    },
 
     /// Do two or more reachable objects refer to O? Two slots of one object are one.
-    IsShared { o: String },
+    IsShared {
+        /// An object.
+        o: String,
+    },
 
     /// Is B reachable from A?
-    IsReachable { a: String, b: String },
+    IsReachable {
+        /// An object.
+        a: String,
+        /// Another.
+        b: String,
+    },
 
     /// Is nothing reachable from both A and B?
-    IsDisjoint { a: String, b: String },
+    IsDisjoint {
+        /// An object.
+        a: String,
+        /// Another.
+        b: String,
+    },
 
     /// Does O dominate everything that it reaches?
-    IsUniqueOwner { o: String },
+    IsUniqueOwner {
+        /// An object.
+        o: String,
+    },
 
     /// Does every path from A to B meet one of the cut, at its ends or between?
     ReachThrough {
+        /// An object.
         a: String,
+        /// Another.
         b: String,
         /// Objects, separated by commas.
         #[arg(long, value_name = "OBJECTS", required = true)]
@@ -33,26 +54,44 @@ pub enum Question {
     },
 
     /// Does A own B? The same as dom.
-    IsObjectOwned { a: String, b: String },
+    IsObjectOwned {
+        /// An object.
+        a: String,
+        /// Another.
+        b: String,
+    },
 
-    /// Does A reach B, and pass every path from a root to B through A?
-    Dom { a: String, b: String },
+    /// Does A reach B, and does every path from a root to B pass A?
+    Dom {
+        /// An object.
+        a: String,
+        /// Another.
+        b: String,
+    },
 
     /// Does only the asking thread reach O? Needs --as.
     IsThreadOwned {
+        /// An object.
         o: String,
         #[command(flatten)]
         part: PartArgs,
     },
 
     /// Does only the asking thread's stack reach O? Needs --as.
-    IsThreadStackOwned { o: String },
+    IsThreadStackOwned {
+        /// An object.
+        o: String,
+    },
 
     /// Does the asking thread's thread object dominate O? Needs --as.
-    IsThreadObjectOwned { o: String },
+    IsThreadObjectOwned {
+        /// An object.
+        o: String,
+    },
 
     /// Which threads reach O?
     ThreadReach {
+        /// An object.
         o: String,
         /// Objects that are not on a path, separated by commas.
         #[arg(long, value_name = "OBJECTS")]
@@ -63,19 +102,29 @@ pub enum Question {
 
     /// Which references would `unique` invalidate? All slots and roots that refer to O, but
     /// for one on the asking thread's stack.
-    Unique { o: String },
+    Unique {
+        /// An object.
+        o: String,
+    },
 
     /// The thread objects of all running threads.
     Running,
 
     /// What the stack of a thread refers to.
-    Stack { thread: String },
+    Stack {
+        /// A thread: `thread:main` or `main`.
+        thread: String,
+    },
 
     /// What the stack of a thread refers to, and its thread object.
-    Roots { thread: String },
+    Roots {
+        /// A thread: `thread:main` or `main`.
+        thread: String,
+    },
 
     /// What is reachable from some objects, or else from the roots.
     Reach {
+        /// Objects.
         o: Vec<String>,
         /// Objects that are not on a path, separated by commas.
         #[arg(long, value_name = "OBJECTS")]
@@ -83,7 +132,10 @@ pub enum Question {
     },
 
     /// The reachable objects that refer to O.
-    Pred { o: String },
+    Pred {
+        /// An object.
+        o: String,
+    },
 }
 
 #[derive(clap::Args)]

@@ -178,11 +178,10 @@ pub fn show_ways(asking: &Asking<'_>, why: &mut Why, members: &Members) {
     let trails = asking.probes.paths_to_each(&Search::everywhere(), shown);
     let ways = trails.iter().flatten().map(|it| asking.show(label, it));
     why.evidence = ways.collect::<Vec<Evidence>>();
-    if are_members && members.count > MOST_PATHS {
-        why.notes.push(format!(
-            "paths lead to the first {MOST_PATHS} of {}",
-            members.count
-        ));
+    let count = shown.len();
+    if are_members && members.count > count {
+        let paths = format!("paths lead to the first {count} of {}", members.count);
+        why.notes.push(paths);
     }
 }
 

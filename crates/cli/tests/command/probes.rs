@@ -65,6 +65,7 @@ fn is_shared_two_objects_refer_to_it() {
         exit code 1
     "#]],
     );
+    // Orphan#1 refers to it as well, but is garbage.
     check(
         "is-shared Log",
         expect![[r#"
@@ -73,6 +74,7 @@ fn is_shared_two_objects_refer_to_it() {
           thread-object:worker → Thread#2 .log → Log#1
     "#]],
     );
+    // By two slots of one object.
     check(
         "is-shared Twice#1",
         expect![[r#"
@@ -118,6 +120,7 @@ fn is_reachable_a_path_leads_there() {
           Task#3
     "#]],
     );
+    // The reference is weak.
     check(
         "is-reachable Session#1 Buffer#2 --expect no",
         expect![[r#"
@@ -190,6 +193,7 @@ fn is_unique_owner_it_dominates_all_it_reaches() {
         exit code 1
     "#]],
     );
+    // Connection#1 and its socket are held by the asker's stack alone.
     check(
         "is-unique-owner Pool --as worker",
         expect![[r#"
@@ -240,6 +244,7 @@ fn reach_through_every_path_meets_the_cut() {
               Request#1 .connection → Connection#2 .socket → Socket#2
         "#]],
     );
+    // True of all of no paths.
     check(
         "reach-through Pool Task#1 --cut Config",
         expect![[r#"
@@ -300,6 +305,7 @@ fn dom_every_root_path_passes_it() {
         exit code 1
     "#]],
     );
+    // It reaches the log, but no root path passes it.
     check(
         "dom Orphan Log",
         expect![[r#"
@@ -312,6 +318,7 @@ fn dom_every_root_path_passes_it() {
         exit code 1
     "#]],
     );
+    // True of all of no paths, too.
     check(
         "dom Orphan Orphan",
         expect![[r#"
@@ -365,6 +372,7 @@ fn is_thread_owned_only_the_asking_thread_reaches_it() {
             exit code 1
         "#]],
     );
+    // The session's reference is weak.
     check(
         "is-thread-owned Buffer#2 --as main",
         expect![[r#"
@@ -461,6 +469,7 @@ fn is_thread_object_owned_its_thread_object_dominates_it() {
           note: paths from the stack of thread:worker, which asks, do not count
     "#]],
     );
+    // Both thread objects reach the log.
     check(
         "is-thread-object-owned Log --as worker",
         expect![[r#"
@@ -484,6 +493,7 @@ fn is_thread_object_owned_its_thread_object_dominates_it() {
 
 #[test]
 fn thread_reach_the_threads_that_reach_it() {
+    // The pool is a static: it belongs to no thread.
     check(
         "thread-reach Connection#1",
         expect![[r#"
@@ -555,6 +565,7 @@ fn unique_the_references_that_would_be_invalid() {
           Task#1 .connection
     "#]],
     );
+    // Weak references can be read, too.
     check(
         "unique Buffer#2",
         expect![[r#"
@@ -563,6 +574,7 @@ fn unique_the_references_that_would_be_invalid() {
           Session#1 .body (weak)
     "#]],
     );
+    // Its only reference is the asker's own.
     check(
         "unique Buffer#1 --as worker",
         expect![[r#"
@@ -578,6 +590,7 @@ fn unique_the_references_that_would_be_invalid() {
           note: the stack of thread:main has no reference to keep
     "#]],
     );
+    // A collection comes first, so that Orphan#1 is no more.
     check(
         "unique Log",
         expect![[r#"
@@ -718,6 +731,7 @@ fn reach_what_is_reachable() {
               Twice#1
         "#]],
     );
+    // Paths touch nothing that they avoid, not even at their ends.
     check(
         "reach Pool --avoid Pool --expect nonempty",
         expect![[r#"
@@ -764,6 +778,142 @@ fn pred_who_refers_to_it() {
         expect![[r#"
         no reachable object refers to Orphan#1
           note: Orphan#1 is garbage: no root reaches it
+    "#]],
+    );
+}
+
+/// Asks a heap that has more of everything than a report shows.
+fn check_crowd(question: &str, expect: Expect) {
+    crate::check(&format!("probe crowd.heap {question}"), expect);
+}
+
+#[test]
+fn what_is_not_shown_is_counted() {
+    check_crowd(
+        "is-shared Shared",
+        expect![[r#"
+        yes: 7 reachable objects refer to Shared#1
+          other:jni[0] → Node#1 .shared → Shared#1
+          static:all → Array#1 [1] → Node#2 .shared → Shared#1
+          static:all → Array#1 [2] → Node#3 .shared → Shared#1
+          static:all → Array#1 [3] → Node#4 .shared → Shared#1
+          static:all → Array#1 [4] → Node#5 .shared → Shared#1
+          note: 2 more are not shown; `pred` lists them
+    "#]],
+    );
+    check_crowd(
+        "is-unique-owner Array",
+        expect![[r#"
+        no (expected yes)
+        error[not-unique-owner]: Array#1 reaches 2 objects that it does not dominate
+          objects: Array#1, Node#1, Shared#1
+          to Node#1 around Array#1:
+            other:jni[0] → Node#1
+          to Shared#1 around Array#1:
+            thread:t1[0] → Shared#1
+          fingerprint: 5ede5c70f67964c4
+        exit code 1
+    "#]],
+    );
+    check_crowd(
+        "is-thread-owned Shared --as t1",
+        expect![[r#"
+        no (expected yes)
+        error[not-thread-owned]: not only thread:t1 reaches Shared#1
+          objects: Shared#1
+          a static reaches it:
+            static:all → Array#1 [0] → Node#1 .shared → Shared#1
+          thread:t2 reaches it:
+            thread:t2[0] → Shared#1
+          thread:t3 reaches it:
+            thread:t3[0] → Shared#1
+          thread:t4 reaches it:
+            thread:t4[0] → Shared#1
+          thread:t5 reaches it:
+            thread:t5[0] → Shared#1
+          note: others reach it, too: the first 5 are shown
+          fingerprint: b6034ee1600e17b3
+        exit code 1
+    "#]],
+    );
+    check_crowd(
+        "thread-reach Shared --limit 2",
+        expect![[r#"
+        7 threads reach Shared#1
+          thread:t1:
+            thread:t1[0] → Shared#1
+          thread:t2:
+            thread:t2[0] → Shared#1
+          note: 2 of 7 are listed; --all lists them all
+    "#]],
+    );
+    check_crowd(
+        "pred Shared --limit 2 --expect empty",
+        expect![[r#"
+            7 reachable objects refer to Shared#1 (expected empty)
+              Node#1
+              Node#2
+              … and 5 more
+            error[pred-nonempty]: 7 reachable objects refer to Shared#1
+              objects: Node#1, Node#2
+              other:jni[0] → Node#1
+              static:all → Array#1 [1] → Node#2
+              note: 2 of 7 are listed; --all lists them all
+              note: paths lead to the first 2 of 7
+              fingerprint: da0e9ffe3cad615d
+            exit code 1
+        "#]],
+    );
+    check_crowd(
+        "unique Shared --as t2 --limit 6",
+        expect![[r#"
+        12 references to Shared#1 would be invalidated
+          thread:t1[0]
+          thread:t3[0]
+          thread:t4[0]
+          thread:t5[0]
+          thread:t6[0]
+          Node#1 .shared
+          … and 6 more
+          note: thread:t2[0] is kept
+          note: 6 of 12 are listed; --all lists them all
+    "#]],
+    );
+}
+
+#[test]
+fn roots_that_belong_to_no_thread_are_others() {
+    check_crowd(
+        "is-thread-owned Node#1 --as t7",
+        expect![[r#"
+        no (expected yes)
+        error[not-thread-owned]: not only thread:t7 reaches Node#1
+          objects: Node#1
+          a static reaches it:
+            static:all → Array#1 [0] → Node#1
+          the runtime holds it:
+            other:jni[0] → Node#1
+          fingerprint: e8bdc9073554188f
+        exit code 1
+    "#]],
+    );
+}
+
+#[test]
+fn what_waits_for_its_finalizer_is_garbage() {
+    check_crowd(
+        "is-reachable Dying Shared",
+        expect![[r#"
+        yes: Shared#1 is reachable from Dying#1
+          Dying#1 .last → Node#1 .shared → Shared#1
+          note: Dying#1 is garbage: no root reaches it (finalizers' do not count)
+    "#]],
+    );
+    check_crowd(
+        "is-heap Dying --expect no",
+        expect![[r#"
+        no: no reachable object refers to Dying#1
+          note: Dying#1 is garbage: no root reaches it (finalizers' do not count)
     "#]],
     );
 }

@@ -511,21 +511,22 @@ impl HeapInner {
         let mut visitors: Vec<V> = (0..self.config.collector_threads)
             .map(|_| visitor())
             .collect();
-        let mut workers = visitors.len();
+        let mut rest = Vec::new();
         while !starts.is_empty() {
-            let marked = mark(ground, ground.epoch, &starts, &mut visitors[..workers]);
+            let (marked, back) = mark(ground, ground.epoch, &starts, visitors);
+            visitors = back;
+            visitors.append(&mut rest);
             let mut marked = std::mem::take(&mut done).plus(marked);
             starts = waiting.advance(ground, ground.epoch, &mut marked, &mut visitors[0]);
             total.objects += marked.objects;
             total.bytes += marked.bytes;
             total.weak.append(&mut marked.weak);
             // A chain of ephemerons comes link by link: not worth waking anybody.
-            workers = if starts.len() < 256 {
-                1
-            } else {
-                visitors.len()
-            };
+            if starts.len() < 256 {
+                rest = visitors.split_off(1);
+            }
         }
+        visitors.append(&mut rest);
         visitors
     }
 

@@ -399,10 +399,9 @@ impl<'v, T: Traceable> Probes<'v, T> {
             filter,
             mark,
         };
-        let mut visitors: Vec<V> = (0..self.threads).map(|_| visitor()).collect();
-        self.view
-            .trace(&mut self.visits.borrow_mut(), &phase, &mut visitors);
-        visitors
+        let visitors: Vec<V> = (0..self.threads).map(|_| visitor()).collect();
+        let mut visits = self.visits.borrow_mut();
+        self.view.trace(&mut visits, &phase, visitors).1
     }
 
     /// New marks, all in force at once.

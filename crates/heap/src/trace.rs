@@ -133,13 +133,13 @@ pub trait Traceable: HeapView {
     /// Marks for a series of traces.
     fn visits(&self) -> Self::Visits<'_>;
 
-    /// Runs one phase, on as many threads as there are visitors.
+    /// Runs one phase, on as many threads as there are visitors, and answers them.
     fn trace<V: Visitor<Self::Object>>(
         &self,
         visits: &mut Self::Visits<'_>,
         phase: &Phase<Self::Object>,
-        visitors: &mut [V],
-    ) -> Traced<Self::Object>;
+        visitors: Vec<V>,
+    ) -> (Traced<Self::Object>, Vec<V>);
 }
 
 /// A series of phases, all ordering included, that can be run on any view and inside a
@@ -240,8 +240,8 @@ pub fn run<T: Traceable, V: Visitor<T::Object>>(
             },
             mark: marks[step.mark],
         };
-        let mut visitors: Vec<V> = (0..threads).map(|_| visitor(number)).collect();
-        let traced = view.trace(visits, &phase, &mut visitors);
+        let visitors: Vec<V> = (0..threads).map(|_| visitor(number)).collect();
+        let (traced, visitors) = view.trace(visits, &phase, visitors);
         aside.extend_from_slice(&traced.aside);
         results.push(traced);
         done(number, visitors);

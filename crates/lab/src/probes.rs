@@ -284,7 +284,7 @@ pub(crate) fn count(what: &str, times: usize) -> bool {
                     filter: Filter::Follow,
                     mark: visits.fresh(),
                 };
-                view.trace(&mut visits, &phase, &mut [()]);
+                view.trace(&mut visits, &phase, vec![()]);
             });
         },
         "probe" => |m, target| {

@@ -125,7 +125,7 @@ impl StoppedHeap<'_> {
             let mut holders = Vec::new();
             self.for_each_root_target(RootSet::All, |object| starts.push(object.0.into()));
             while !starts.is_empty() {
-                let mut marked = mark(ground, marker, &starts, &mut [()]);
+                let (mut marked, _) = mark(ground, marker, &starts, vec![()]);
                 holders.append(&mut marked.weak);
                 starts = waiting.advance(ground, marker, &mut marked, &mut ());
             }
@@ -144,7 +144,7 @@ impl StoppedHeap<'_> {
                 if starts.is_empty() {
                     return lapsed;
                 }
-                let marked = mark(ground, garbage, &starts, &mut [()]);
+                let (marked, _) = mark(ground, garbage, &starts, vec![()]);
                 starts.clear();
                 holders = marked.weak;
                 for ephemeron in marked.ephemerons {
@@ -209,7 +209,7 @@ impl StoppedHeap<'_> {
         let ground = self.ground();
         let marker = self.marker(Visit(forgotten));
         while !starts.is_empty() {
-            let marked = mark(ground, marker, &starts, &mut [()]);
+            let (marked, _) = mark(ground, marker, &starts, vec![()]);
             starts.clear();
             for holder in marked.weak.into_iter().chain(marked.ephemerons) {
                 self.weak_targets(holder, &mut starts);
@@ -271,15 +271,15 @@ impl<'v> Traceable for StoppedHeap<'v> {
         &self,
         _: &mut StoppedVisits<'_, 'v>,
         phase: &Phase<ObjectId<'v>>,
-        visitors: &mut [V],
-    ) -> Traced<ObjectId<'v>> {
+        visitors: Vec<V>,
+    ) -> (Traced<ObjectId<'v>>, Vec<V>) {
         let collecting = self.collecting.as_ref();
         let mut collecting = collecting.map(|it| it.borrow_mut());
         let works = collecting.as_mut().is_some_and(|it| it.admits(self, phase));
         let may_stop = !works;
         let collection = works.then(|| self.heap.space.epoch());
         let mut watches: Vec<_> = visitors
-            .iter_mut()
+            .into_iter()
             .map(|visitor| Watch {
                 visitor,
                 may_stop,
@@ -296,8 +296,9 @@ impl<'v> Traceable for StoppedHeap<'v> {
             collecting.owed.broken = true;
         }
         while !starts.is_empty() {
-            let watches = &mut watches[..workers];
-            let mut marked = match phase.filter {
+            // The values of a few ephemerons are not worth waking anybody.
+            let mut rest = watches.split_off(workers);
+            let (mut marked, back) = match phase.filter {
                 Filter::Follow => mark(
                     ground,
                     marker_of::<false>(phase, collection),
@@ -311,6 +312,8 @@ impl<'v> Traceable for StoppedHeap<'v> {
                     watches,
                 ),
             };
+            watches = back;
+            watches.append(&mut rest);
             starts.clear();
             for &ephemeron in &marked.ephemerons {
                 if self.holds_values(ephemeron) {
@@ -335,10 +338,12 @@ impl<'v> Traceable for StoppedHeap<'v> {
         aside.sort_unstable();
         aside.dedup();
         let aside = aside.into_iter();
-        Traced {
+        let traced = Traced {
             objects,
             aside: aside.map(|raw| ObjectId(raw, self.brand)).collect(),
-        }
+        };
+        let visitors = watches.into_iter().map(|watch| watch.visitor).collect();
+        (traced, visitors)
     }
 }
 
@@ -382,14 +387,14 @@ impl Collecting {
 }
 
 /// Lets a visitor of objects watch a trace of raw references.
-struct Watch<'a, 'v, V> {
-    visitor: &'a mut V,
+struct Watch<'v, V> {
+    visitor: V,
     may_stop: bool,
     entered: usize,
     brand: Brand<'v>,
 }
 
-impl<'v, V: trace::Visitor<ObjectId<'v>>> Visitor for Watch<'_, 'v, V> {
+impl<'v, V: trace::Visitor<ObjectId<'v>>> Visitor for Watch<'v, V> {
     type Tag = V::Tag;
     const READS: bool = V::READS;
     const ARRIVALS: bool = V::ARRIVALS;

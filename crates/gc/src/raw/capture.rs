@@ -234,7 +234,8 @@ impl<'v> StoppedHeap<'v> {
             starts.push(Raw(cell.load(Relaxed)).into());
         });
         while !starts.is_empty() {
-            let marked = mark(ground, marker, &starts, &mut mappers);
+            let (marked, back) = mark(ground, marker, &starts, mappers);
+            mappers = back;
             starts.clear();
             for &ephemeron in &marked.ephemerons {
                 if self.holds_values(ephemeron) {

@@ -268,7 +268,13 @@ impl ClassBuilder<'_> {
                 offset: (words + 8 * i) as u32,
                 kind: FieldKind::Plain(kind),
             });
-        let fields: Vec<_> = slot_fields.chain(plain_fields).collect();
+        let mut fields: Vec<_> = slot_fields.chain(plain_fields).collect();
+        if let Some(superclass) = self.superclass {
+            // Inherited ones are listed first, wherever they lie.
+            let above = &self.heap.classes.get(superclass).info.fields;
+            let place = |name: &str| above.iter().position(|field| field.name == name);
+            fields.sort_by_key(|field| place(&field.name).unwrap_or(above.len()));
+        }
         let mut names = std::collections::HashSet::new();
         if let Some(twice) = fields.iter().find(|field| !names.insert(&field.name)) {
             return Err(ClassError::DuplicateField(twice.name.clone()));

@@ -226,13 +226,16 @@ impl Marked {
 }
 
 /// Marks everything reachable from `starts` and tells what was met on the way. There
-/// are as many workers as visitors.
+/// are as many workers as visitors, which are given back.
 pub(crate) fn mark<M: Marker, V: Visitor>(
     ground: Ground<'_>,
     marker: M,
     starts: &[Start<V::Tag>],
-    visitors: &mut [V],
-) -> Marked {
+    visitors: Vec<V>,
+) -> (Marked, Vec<V>) {
+    if starts.is_empty() {
+        return (Marked::default(), visitors);
+    }
     match ground.reach.tags() {
         true => mark_tagged::<M, V, true>(ground, marker, starts, visitors),
         false => mark_tagged::<M, V, false>(ground, marker, starts, visitors),
@@ -244,15 +247,17 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
     ground: Ground<'_>,
     marker: M,
     starts: &[Start<V::Tag>],
-    visitors: &mut [V],
-) -> Marked {
+    mut visitors: Vec<V>,
+) -> (Marked, Vec<V>) {
     let count = visitors.len();
     let stop = AtomicBool::new(false);
-    if let [visitor] = visitors {
+    if count == 1
+        && let Some(visitor) = visitors.pop()
+    {
         let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
         worker.stack.extend_from_slice(starts);
         worker.drain_all::<false>(&Pool::new(1));
-        return worker.marked;
+        return (worker.marked, vec![worker.visitor]);
     }
     let pool = Pool::new(count);
     // Dealt out here, so that what a missing thread would have started from is
@@ -264,16 +269,22 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
             rests: Vec::new(),
         });
     }
-    let visitors: Vec<_> = visitors.iter_mut().map(|it| Mutex::new(Some(it))).collect();
+    let visitors: Vec<_> = visitors
+        .into_iter()
+        .map(|it| Mutex::new(Some(it)))
+        .collect();
     let work = |index: usize| {
         let visitor = visitors[index].lock().unwrap().take();
-        let mut worker =
-            Worker::<M, V, TAGS>::new(ground, marker, visitor.expect("each is taken once"), &stop);
+        let visitor = visitor.expect("each is taken once");
+        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
         worker.drain_all::<true>(&pool);
+        *visitors[index].lock().unwrap() = Some(worker.visitor);
         worker.marked
     };
     let done = crew::run(count, work, || pool.do_without_one());
-    done.into_iter().fold(Marked::default(), Marked::plus)
+    let marked = done.into_iter().fold(Marked::default(), Marked::plus);
+    let back = |it: Mutex<Option<V>>| it.into_inner().unwrap().expect("it was put back");
+    (marked, visitors.into_iter().map(back).collect())
 }
 
 /// A reference on its way to its target.
@@ -312,14 +323,14 @@ struct Worker<'h, 'v, M, V: Visitor, const TAGS: bool> {
     marker: M,
     stack: Stack<V::Tag>,
     rests: Vec<Rest>,
-    visitor: &'v mut V,
+    visitor: V,
     /// Some worker's visitor knows the answer.
     stop: &'v AtomicBool,
     marked: Marked,
 }
 
 impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS> {
-    fn new(ground: Ground<'h>, marker: M, visitor: &'v mut V, stop: &'v AtomicBool) -> Self {
+    fn new(ground: Ground<'h>, marker: M, visitor: V, stop: &'v AtomicBool) -> Self {
         Self {
             ground,
             marker,
@@ -378,19 +389,25 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 continue;
             }
             queued -= 1;
-            if V::STOPS && self.stop.load(Relaxed) {
+            stack = self.visit::<PARALLEL>(stack, entry);
+            // Now and then: a few objects more or less do not matter.
+            if V::STOPS && place % QUEUE == 0 && self.is_over() {
                 self.rests.clear();
                 stack.clear();
                 return stack;
-            }
-            stack = self.visit::<PARALLEL>(stack, entry);
-            if V::STOPS && self.visitor.is_done() {
-                self.stop.store(true, Relaxed);
             }
             if PARALLEL && stack.len() > SHARE_ABOVE && pool.is_hungry() {
                 stack = self.share(stack, pool);
             }
         }
+    }
+
+    /// Whether some visitor knows the answer.
+    fn is_over(&self) -> bool {
+        if self.visitor.is_done() {
+            self.stop.store(true, Relaxed);
+        }
+        self.stop.load(Relaxed)
     }
 
     /// Gives away the older half of the stack: the wider part of what is left.

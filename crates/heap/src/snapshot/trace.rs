@@ -56,8 +56,8 @@ impl Traceable for Snapshot {
         &self,
         visits: &mut SnapshotVisits,
         phase: &Phase<ObjectId>,
-        visitors: &mut [V],
-    ) -> Traced<ObjectId> {
+        visitors: Vec<V>,
+    ) -> (Traced<ObjectId>, Vec<V>) {
         let count = visitors.len();
         let pool = Pool::new(count);
         for index in 0..count {
@@ -65,7 +65,10 @@ impl Traceable for Snapshot {
             pool.give(starts.map(|&to| (to, V::Tag::default())).collect());
         }
         let stop = AtomicBool::new(false);
-        let visitors: Vec<_> = visitors.iter_mut().map(|it| Mutex::new(Some(it))).collect();
+        let visitors: Vec<_> = visitors
+            .into_iter()
+            .map(|it| Mutex::new(Some(it)))
+            .collect();
         let work = |index: usize| {
             let visitor = visitors[index].lock().unwrap().take();
             let mut worker = Worker {
@@ -80,6 +83,7 @@ impl Traceable for Snapshot {
             while let Some(bundle) = pool.take() {
                 worker.drain(bundle, &pool);
             }
+            *visitors[index].lock().unwrap() = Some(worker.visitor);
             (worker.objects, worker.aside)
         };
         let done = crew::run(count, work, || pool.do_without_one());
@@ -87,7 +91,9 @@ impl Traceable for Snapshot {
         let mut aside: Vec<ObjectId> = done.into_iter().flat_map(|(_, aside)| aside).collect();
         aside.sort_unstable();
         aside.dedup();
-        Traced { objects, aside }
+        let back = |it: Mutex<Option<V>>| it.into_inner().unwrap().expect("it was put back");
+        let visitors = visitors.into_iter().map(back).collect();
+        (Traced { objects, aside }, visitors)
     }
 }
 
@@ -95,7 +101,7 @@ struct Worker<'a, V> {
     heap: &'a Snapshot,
     marks: &'a [AtomicU8],
     phase: &'a Phase<ObjectId>,
-    visitor: &'a mut V,
+    visitor: V,
     stop: &'a AtomicBool,
     objects: usize,
     aside: Vec<ObjectId>,

@@ -167,7 +167,7 @@ fn serve<'t>(
 
 /// `RequestThread.run`.
 fn answer(heap: &Heap, number: usize, thread: Root<RequestThread>) -> Findings {
-    let mut m = heap.attach(&format!("request-{}", number + 1))?;
+    let mut m = heap.attach(format!("request-{}", number + 1))?;
     m.set_thread_object(Some(&m[&thread]));
     let socket = m.local(m[&thread].socket.get());
     drop(thread);

@@ -1,4 +1,5 @@
 //! The examples find what they say they find, on both collectors.
+#![allow(clippy::duplicate_mod)] // Each example brings its own copy of what they share.
 
 use heaphound::Collector::{Generational, MarkSweep};
 use heaphound::finding::Finding;

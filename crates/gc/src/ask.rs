@@ -3,12 +3,15 @@
 //! What they mean is said at [`Probes`]. The asking thread is the one whose mutator is
 //! used. Several are answered on the same heap by [`Mutator::ask`].
 
+use std::io;
 use std::ops::Deref;
+use std::path::Path;
 
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::Part;
+use heaphound_snapshot::{Format, write_file};
 
-use crate::raw::{Mutator, ObjectId, StoppedHeap, Subject};
+use crate::raw::{Mutator, ObjectId, PlainData, StoppedHeap, Subject};
 
 /// A stopped heap that questions are asked of: [`Probes`], and the way from locals and
 /// handles to the objects that they speak of.
@@ -77,6 +80,19 @@ impl Mutator<'_> {
     pub fn ask_and_collect<R>(&mut self, f: impl for<'p, 'v> FnOnce(&Asking<'p, 'v>) -> R) -> R {
         let threads = self.heap.config.collector_threads;
         self.inspect_and_collect(|view| f(&Asking::new(view, threads)))
+    }
+
+    /// Captures the live heap and writes it to a file, for the `heaphound` command or for a
+    /// person: in the compact binary form if its name ends in `.hhs`, else as heap text.
+    ///
+    /// # Errors
+    /// If the file cannot be written; one that was there is then as it was.
+    pub fn write_heap(&mut self, path: impl AsRef<Path>, plain: PlainData) -> io::Result<()> {
+        let path = path.as_ref();
+        let snapshot = self.capture(plain);
+        let format = Format::from_path(path).unwrap_or(Format::Text);
+        // Others may collect while the file is written.
+        self.blocked(|| write_file(path, &snapshot, format, &mut |_, _| {}))
     }
 
     /// Whether some reachable object has an edge to this one.

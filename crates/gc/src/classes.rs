@@ -24,6 +24,14 @@ pub(crate) struct Class {
     descriptor: &'static Descriptor,
 }
 
+impl Class {
+    /// Whether instances have slots that depend on a weak one.
+    pub(crate) fn is_ephemeron(&self) -> bool {
+        let mut kinds = self.slots.iter().map(|&(_, kind)| kind);
+        kinds.any(|kind| kind == FieldKind::Dependent)
+    }
+}
+
 /// All classes of one heap.
 pub(crate) struct Classes {
     chunks: [OnceLock<Box<[OnceLock<Class>]>>; 20],

@@ -21,7 +21,7 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
@@ -36,7 +36,7 @@ use crate::raw::mutator::MutatorShared;
 use crate::raw::nursery::Evacuation;
 use crate::raw::space::Cursor;
 use crate::raw::weak::{Waiting, clear_dead, is_marked};
-use crate::raw::{Mutator, Raw, SizeClass, Trace, compact};
+use crate::raw::{Mutator, PlainData, Raw, SizeClass, Trace, compact};
 use crate::stats::CollectionStats;
 
 /// What a collection collects.
@@ -205,6 +205,38 @@ impl HeapInner {
         f()
     }
 
+    /// Collects the whole heap and runs `f` before the world runs again: then what is
+    /// in the heap is alive or waits for its finalizer, and nothing is young.
+    pub(crate) fn with_collected_heap<R>(
+        &self,
+        shared: &MutatorShared,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        let begin = Instant::now();
+        let (stats, result) = self.with_stopped_world(shared, || {
+            let time_to_safepoint = begin.elapsed();
+            let abort = AbortOnUnwind;
+            let (mut stats, _) = {
+                let mut collector = self.collector.lock().unwrap();
+                let request = Request {
+                    kind: Kind::Full,
+                    cause: Cause::Request,
+                    bytes: 0,
+                    census: None,
+                    ask: None,
+                };
+                self.perform(&mut collector, request)
+            };
+            let result = f();
+            std::mem::forget(abort);
+            stats.time_to_safepoint = time_to_safepoint;
+            stats.pause = begin.elapsed();
+            (stats, result)
+        });
+        self.report(stats);
+        result
+    }
+
     fn perform(
         &self,
         collector: &mut CollectorState,
@@ -226,6 +258,7 @@ impl HeapInner {
             cause,
             pause: Default::default(),
             time_to_safepoint: Default::default(),
+            mark_time: Default::default(),
             marked_objects: 0,
             marked_bytes: 0,
             freed_bytes: 0,
@@ -253,7 +286,7 @@ impl HeapInner {
             stats.kind = Kind::Full;
             let before =
                 collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
-            let marked = self.mark_all(collector, census, ask);
+            let marked = self.mark_all(collector, census, ask, &mut stats.mark_time);
             stats.marked_objects = marked.objects;
             stats.marked_bytes = marked.bytes;
             stats.freed_bytes = before.saturating_sub(marked.bytes);
@@ -311,6 +344,7 @@ impl HeapInner {
     fn ground<'h>(&'h self, traces: &'h [Trace]) -> Ground<'h> {
         Ground {
             base: self.base,
+            reach: self.reach,
             epoch: self.space.epoch(),
             traces,
             classes: &self.classes,
@@ -383,6 +417,7 @@ impl HeapInner {
         collector: &mut CollectorState,
         census: Option<&mut Census>,
         ask: Option<&mut dyn FnMut() -> Owed>,
+        time: &mut Duration,
     ) -> Marked {
         for size_class in SizeClass::all() {
             let cursor = &collector.promotion[size_class.0 as usize];
@@ -398,6 +433,7 @@ impl HeapInner {
             self.space.begin_epoch();
             owed = Owed::default();
         }
+        let begin = Instant::now();
         let ground = self.ground(&collector.traces);
         let mut total = Marked::default();
         let mut waiting = Waiting::default();
@@ -414,6 +450,7 @@ impl HeapInner {
                 }
             }
         }
+        *time = begin.elapsed();
         self.settle_weak(ground, &mut total);
         let watched = &mut self.watched.lock().unwrap().old;
         let mut pending = self.pending.lock().unwrap();
@@ -496,7 +533,7 @@ impl HeapInner {
         let mut targets = Vec::new();
         self.for_each_root_cell(RootSet::All, |cell| {
             let raw = Raw(cell.load(Relaxed));
-            if !raw.is_null() {
+            if self.refers(raw) {
                 targets.push(raw);
             }
         });
@@ -510,7 +547,7 @@ impl HeapInner {
         }
         for cell in &self.handles.weak.lock().unwrap().all {
             let raw = Raw(cell.raw.load(Relaxed));
-            if !raw.is_null() && !is_marked(ground, raw) {
+            if self.refers(raw) && !is_marked(ground, raw) {
                 cell.raw.store(0, Relaxed);
             }
         }
@@ -620,11 +657,7 @@ impl HeapInner {
         mutator: &mut Mutator<'_>,
     ) -> Option<Result<std::path::PathBuf, String>> {
         let path = self.config.snapshot_on_oom.clone()?;
-        let mut text = String::new();
-        mutator
-            .inspect(|view| heaphound_heap::text::write_heap(view, &mut text))
-            .expect("a string takes any text");
-        let written = std::fs::write(&path, text);
+        let written = mutator.write_heap(&path, PlainData::All);
         Some(written.map(|()| path).map_err(|error| error.to_string()))
     }
 

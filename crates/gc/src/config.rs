@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::error::BuildError;
 use crate::heap::Heap;
 use crate::raw::mutator::MAX_LOCALS;
-use crate::raw::{MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION};
+use crate::raw::{MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, TAGGED_REGION};
 
 /// Which collector a heap has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,6 +44,18 @@ pub(crate) struct Config {
     pub(crate) zeal: Option<NonZeroU32>,
     pub(crate) finalization: Finalization,
     pub(crate) snapshot_on_oom: Option<PathBuf>,
+    pub(crate) invalidation: bool,
+}
+
+impl Config {
+    /// The part of the region that the heap can use.
+    pub(crate) fn reach(&self) -> usize {
+        if self.invalidation {
+            TAGGED_REGION
+        } else {
+            REGION
+        }
+    }
 }
 
 /// Options for a heap; [`HeapBuilder::build`] makes it.
@@ -67,6 +79,7 @@ impl HeapBuilder {
             zeal: None,
             finalization: Finalization::default(),
             snapshot_on_oom: None,
+            invalidation: false,
         })
     }
 
@@ -151,6 +164,13 @@ impl HeapBuilder {
         self
     }
 
+    /// Whether references can be invalidated, as [`unique`](crate::Mutator::unique) does.
+    /// Such a heap has `max_bytes` of at most 7 GiB. Off unless said otherwise.
+    pub fn invalidation(mut self, on: bool) -> Self {
+        self.0.invalidation = on;
+        self
+    }
+
     #[cfg(test)]
     pub(crate) fn into_config(self) -> Config {
         self.0
@@ -160,11 +180,16 @@ impl HeapBuilder {
     pub fn build(self) -> Result<Heap, BuildError> {
         let config = &self.0;
         let fail = |what: String| Err(BuildError::Options(what));
-        let most = REGION - MATURE_START - (512 << 20);
+        let most = config.reach() - MATURE_START - (512 << 20);
         let least = 1 << 20;
         if !(least..=most).contains(&config.max_bytes) {
+            let whose = if config.invalidation {
+                " in a heap with invalidation"
+            } else {
+                ""
+            };
             return fail(format!(
-                "max_bytes is {}, but must be between {least} and {most}",
+                "max_bytes is {}, but must be between {least} and {most}{whose}",
                 config.max_bytes
             ));
         }

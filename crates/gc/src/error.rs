@@ -1,7 +1,9 @@
 //! What can go wrong, as values.
 
 use std::fmt;
+use std::panic::Location;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A heap could not be built.
 #[derive(Debug)]
@@ -150,3 +152,54 @@ impl fmt::Display for OutOfMemory {
 }
 
 impl std::error::Error for OutOfMemory {}
+
+/// The reference was invalidated: it refers to no object any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Invalidated {
+    pub(crate) by: &'static str,
+    pub(crate) place: &'static Location<'static>,
+    pub(crate) class: Arc<str>,
+}
+
+impl Invalidated {
+    /// What invalidated it, as the program calls it: `unique`.
+    pub fn by(&self) -> &'static str {
+        self.by
+    }
+
+    /// Where the program asked for it.
+    pub fn place(&self) -> &'static Location<'static> {
+        self.place
+    }
+
+    /// The class of the object that it referred to.
+    pub fn class(&self) -> &str {
+        &self.class
+    }
+}
+
+impl fmt::Display for Invalidated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { by, place, class } = self;
+        write!(
+            f,
+            "this reference to a {class} was invalidated by `{by}` at {place}"
+        )
+    }
+}
+
+impl std::error::Error for Invalidated {}
+
+/// References cannot be invalidated in a heap that was not built for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InvalidationOff;
+
+impl fmt::Display for InvalidationOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "this heap cannot invalidate references: build it with `HeapBuilder::invalidation(true)`",
+        )
+    }
+}
+
+impl std::error::Error for InvalidationOff {}

@@ -14,11 +14,13 @@ use crate::config::{Collector, Config, HeapBuilder};
 use crate::error::BuildError;
 use crate::raw::finalize::{Pending, Watched};
 use crate::raw::handle::Handles;
+use crate::raw::invalid::Invalidations;
 use crate::raw::mutator::MutatorShared;
 use crate::raw::nursery::Nursery;
 use crate::raw::space::Space;
 use crate::raw::{
-    Base, CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Pages, REGION, Raw, Reservation,
+    Base, CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Pages, REGION, Raw, Reach,
+    Reservation,
 };
 use crate::safepoint::Safepoints;
 use crate::stats::HeapStats;
@@ -36,11 +38,13 @@ pub struct Heap {
 pub(crate) struct HeapInner {
     pub(crate) id: u64,
     pub(crate) base: Base,
+    pub(crate) reach: Reach,
     pub(crate) config: Config,
     pub(crate) classes: Classes,
     pub(crate) space: Space,
     pub(crate) nursery: Option<Nursery>,
     pub(crate) handles: Handles,
+    pub(crate) invalidations: Invalidations,
     pub(crate) watched: Mutex<Watched>,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) safepoints: Safepoints,
@@ -69,7 +73,7 @@ impl Heap {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         // Address space is cheap: twice the limit, so that survivors and large
         // objects find a place even when what is free lies scattered.
-        let most = REGION - MATURE_START;
+        let most = config.reach() - MATURE_START;
         let nursery_bytes = match config.collector {
             Collector::MarkSweep => 0,
             Collector::Generational => config.nursery_bytes,
@@ -103,10 +107,12 @@ impl Heap {
         let inner = Arc::new(HeapInner {
             id: NEXT_ID.fetch_add(1, Relaxed),
             base,
+            reach: Reach::new(config.invalidation),
             classes: Classes::new(),
             space,
             nursery,
             handles: Handles::default(),
+            invalidations: Invalidations::default(),
             watched: Mutex::default(),
             pending: Mutex::default(),
             safepoints: Safepoints::default(),

@@ -25,7 +25,7 @@ mod stats;
 pub use ask::Asking;
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
-pub use error::{AttachError, BuildError, ClassShare, OutOfMemory};
+pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
 pub use heap::Heap;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,

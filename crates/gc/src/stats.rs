@@ -20,6 +20,8 @@ pub struct CollectionStats {
     pub pause: Duration,
     /// How long it took until all mutators had stopped.
     pub time_to_safepoint: Duration,
+    /// How long marking took, of a full collection.
+    pub mark_time: Duration,
     /// Live objects that were marked (full) or copied out (nursery).
     pub marked_objects: usize,
     /// Their bytes.

@@ -5,7 +5,7 @@
 //! things ([`class`], [`root`], [`value`]), shows a stopped heap of any origin as a
 //! [`view::HeapView`], keeps one in memory ([`snapshot`]), traces it on several threads
 //! ([`mod@trace`], [`pool`]), and answers: [`probe`]s, [`path`]s, [`set`]s of objects, all told as
-//! [`finding`]s.
+//! [`finding`]s; how much of it a program can afford is [`overhead`]'s business.
 //!
 //! Nothing here knows how a live heap stores its objects, and nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -14,6 +14,7 @@ pub mod class;
 #[doc(hidden)]
 pub mod crew;
 pub mod finding;
+pub mod overhead;
 pub mod path;
 pub mod pool;
 pub mod probe;
@@ -22,7 +23,6 @@ pub mod set;
 pub mod snapshot;
 #[doc(hidden)]
 pub mod sync;
-pub mod text;
 pub mod trace;
 pub mod value;
 pub mod view;

@@ -106,21 +106,25 @@ impl<O: Copy + Eq> Origin<'_, O> {
         }
     }
 
-    /// The roots that refer to an object, in canonical order; `None` where paths start
-    /// at objects.
-    fn roots_of<V: HeapView<Object = O>>(&self, view: &V, object: O) -> Vec<Option<Root>> {
+    /// The roots to start from and what they refer to, in canonical order; no root and each
+    /// object once where paths start at objects.
+    fn named_starts<V: HeapView<Object = O>>(&self, view: &V) -> Vec<(Option<Root>, O)> {
+        let mut starts = Vec::new();
         match self {
-            Self::Objects(_) => vec![None],
-            Self::Roots(roots) => {
-                let mut found = Vec::new();
-                view.for_each_root(|root, to| {
-                    if to == object && roots.includes(root.kind, &root.name) {
-                        found.push(Some(root.clone()));
+            Self::Objects(objects) => {
+                for (place, &object) in objects.iter().enumerate() {
+                    if !objects[..place].contains(&object) {
+                        starts.push((None, object));
                     }
-                });
-                found
+                }
             }
+            Self::Roots(roots) => view.for_each_root(|root, object| {
+                if roots.includes(root.kind, &root.name) {
+                    starts.push((Some(root.clone()), object));
+                }
+            }),
         }
+        starts
     }
 }
 
@@ -184,8 +188,10 @@ pub fn shortest_to_each<T: Traceable>(
         }
         objects.reverse();
         let hops = objects.iter().zip(&objects[1..]);
+        let mut starts = search.from.named_starts(view).into_iter();
+        let first = starts.find(|(_, start)| *start == objects[0]);
         Some(Trail {
-            root: search.from.roots_of(view, objects[0]).swap_remove(0),
+            root: first.expect("the search started there").0,
             places: hops
                 .map(|(&from, &to)| first_place(view, from, to))
                 .collect(),
@@ -245,18 +251,14 @@ fn up_to<V: HeapView>(
     limit: usize,
 ) -> Trails<V::Object> {
     let near = distances(view, search, target);
-    let mut starts: Vec<V::Object> = Vec::new();
-    for object in search.from.starts(view) {
-        if near.contains_key(&object) && !starts.contains(&object) {
-            starts.push(object);
-        }
-    }
+    let mut starts = search.from.named_starts(view);
+    starts.retain(|(_, start)| near.contains_key(start));
     let mut found = Trails {
         trails: Vec::new(),
         complete: false,
     };
     let mut steps = 0;
-    let mut length = match starts.iter().map(|start| near[start]).min() {
+    let mut length = match starts.iter().map(|(_, start)| near[start]).min() {
         Some(least) => least,
         None => {
             found.complete = true;
@@ -265,29 +267,24 @@ fn up_to<V: HeapView>(
     };
     loop {
         let mut cut = false;
-        for &start in &starts {
+        for (root, start) in &starts {
             let mut walk = Walk {
                 view,
                 near: &near,
                 target,
                 length,
-                path: vec![start],
+                path: vec![*start],
                 places: Vec::new(),
                 cut: &mut cut,
                 steps: &mut steps,
             };
             walk.run(|objects, places| {
-                for root in search.from.roots_of(view, start) {
-                    if found.trails.len() == limit {
-                        return false;
-                    }
-                    found.trails.push(Trail {
-                        root,
-                        objects: objects.to_vec(),
-                        places: places.to_vec(),
-                    });
-                }
-                true
+                found.trails.push(Trail {
+                    root: root.clone(),
+                    objects: objects.to_vec(),
+                    places: places.to_vec(),
+                });
+                found.trails.len() < limit
             });
             if steps >= MAX_STEPS || found.trails.len() >= limit {
                 return found;

@@ -33,6 +33,8 @@ pub enum ProbeError {
     NoThreadObject(String),
     /// A reference that was asked about is null, or its object is dead.
     Null,
+    /// A reference that was asked about has been invalidated.
+    Invalid,
     /// An object of another heap, or a local of another mutator.
     Foreign,
 }
@@ -46,6 +48,7 @@ impl fmt::Display for ProbeError {
             ),
             Self::NoThreadObject(name) => write!(f, "thread `{name}` has no thread object"),
             Self::Null => f.write_str("a reference in the question is null"),
+            Self::Invalid => f.write_str("a reference in the question has been invalidated"),
             Self::Foreign => {
                 f.write_str("an object in the question belongs to another heap or another mutator")
             }
@@ -328,6 +331,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
 
     /// The object that stands for a thread.
     pub fn thread_object(&self, thread: &str) -> Result<T::Object, ProbeError> {
+        self.check_thread(thread)?;
         let object = self.root_targets(RootSet::Thread(thread, Part::Object));
         let none = || ProbeError::NoThreadObject(thread.into());
         object.first().copied().ok_or_else(none)

@@ -10,8 +10,9 @@
 //! nothing worse. What it sees depends on scheduling only in its order; so a trace
 //! *nominates*, and what reports say is decided by [`crate::path`], canonically.
 //!
-//! Marks are one byte an object: the number of the last trace that entered it. A
-//! new trace takes a new number, so that nothing has to be cleared in between.
+//! Marks are one byte an object: the number of the last trace that entered it, or a label.
+//! A new trace takes a new number, so that nothing has to be cleared in between; and an
+//! object carries one of them at a time.
 
 use crate::root::RootSet;
 use crate::view::HeapView;
@@ -78,7 +79,8 @@ pub trait Visitor<O>: Send {
         Self::Tag::default()
     }
 
-    /// The target of an edge is looked at; it carries `visit`.
+    /// The target of an edge is looked at; it carries `visit`. The objects that a phase
+    /// starts from arrive too, with the default tag.
     #[inline]
     fn edge_arrived(&mut self, tag: Self::Tag, to: O, visit: Visit) {
         let _ = (tag, to, visit);
@@ -144,7 +146,7 @@ pub trait Traceable: HeapView {
 /// collection.
 #[derive(Clone, Debug)]
 pub struct Plan<'a, O> {
-    /// Objects that carry a label of their own while the plan runs, label by label.
+    /// Objects that carry a label, label by label, until a step enters them.
     pub labels: Vec<Vec<O>>,
     /// What to do, in this order.
     pub steps: Vec<Step<'a, O>>,
@@ -157,8 +159,8 @@ pub struct Step<'a, O> {
     pub starts: Starts<'a, O>,
     /// What it follows.
     pub filter: StepFilter,
-    /// Steps with the same number share a visited mark: the later ones do not enter what
-    /// the earlier ones have.
+    /// Steps with the same number share a visited mark: a later one does not enter what
+    /// an earlier one has, unless a step with another number has entered it since.
     pub mark: usize,
 }
 
@@ -169,7 +171,7 @@ pub enum Starts<'a, O> {
     Roots(RootSet<'a>),
     /// These objects.
     Objects(Vec<O>),
-    /// What the steps before have set aside.
+    /// What has been set aside since the last step that started here.
     Aside,
 }
 
@@ -223,7 +225,11 @@ pub fn run<T: Traceable, V: Visitor<T::Object>>(
                 starts
             }
             Starts::Objects(objects) => objects.clone(),
-            Starts::Aside => std::mem::take(&mut aside),
+            Starts::Aside => {
+                aside.sort_unstable();
+                aside.dedup();
+                std::mem::take(&mut aside)
+            }
         };
         let phase = Phase {
             starts,

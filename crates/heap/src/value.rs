@@ -48,6 +48,16 @@ impl PlainKind {
         }
     }
 
+    /// Whether a field of this kind can hold these bits, zero-extended.
+    pub fn is_valid(self, bits: u64) -> bool {
+        match self {
+            Self::Bool => bits <= 1,
+            Self::Char => u32::try_from(bits).is_ok_and(|bits| char::from_u32(bits).is_some()),
+            Self::Enum { variants } => bits < variants.len() as u64,
+            _ => self.bytes() == 8 || bits >> (8 * self.bytes()) == 0,
+        }
+    }
+
     /// The value that a field of this kind holds, given its bits, zero-extended.
     pub fn decode(self, bits: u64) -> Value {
         match self {

@@ -20,7 +20,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
-use twins::{Graph, Stepped, is_entangled};
+use twins::{Graph, Stepped};
 
 type Probing<'v> = Probes<'v, Snapshot>;
 
@@ -87,7 +87,7 @@ fn a_thousand_probes_of_one_heap_do_not_get_in_each_others_way() {
         }
         let graph = &case.graph;
         for tracers in [1, 4] {
-            let mut probes = Probes::of(&case.heap).threads(tracers);
+            let probes = Probes::of(&case.heap).threads(tracers);
             let mut dice = Dice::new(plan.seed);
             for _ in 0..1_000 {
                 let [a, b, c] = [(); 3].map(|_| dice.pick(&case.objects));
@@ -108,7 +108,7 @@ fn a_thousand_probes_of_one_heap_do_not_get_in_each_others_way() {
                         probes.is_disjoint(a, b),
                         graph.is_disjoint(a, b),
                     )?,
-                    _ => check_path(&case, &mut probes, &Search::everywhere(), a)?,
+                    _ => check_path(&case, &probes, &Search::everywhere(), a)?,
                 }
             }
         }
@@ -121,9 +121,6 @@ fn plans_enter_and_set_aside_what_their_steps_say() {
     check(3_000, &(heaps(), plans()), |(heap, plan)| {
         let case = Case::new(heap)?;
         let plan = plan.build(&case);
-        if is_entangled(&plan, &case.graph.run(&plan)) {
-            return Ok(());
-        }
         check_plan::<true, true>(&case, &plan, 1)?;
         check_plan::<true, true>(&case, &plan, 4)?;
         check_plan::<true, false>(&case, &plan, 1)?;
@@ -134,7 +131,7 @@ fn plans_enter_and_set_aside_what_their_steps_say() {
 }
 
 #[test]
-fn a_label_stays_while_a_plan_runs() {
+fn a_label_goes_when_a_step_enters_the_object() {
     check_plan_of_one([
         (StartPlan::All, None, 0),
         (StartPlan::All, Some((false, 0)), 1),
@@ -142,7 +139,7 @@ fn a_label_stays_while_a_plan_runs() {
 }
 
 #[test]
-fn a_mark_stays_while_a_plan_runs() {
+fn a_mark_goes_when_a_step_with_another_enters_the_object() {
     check_plan_of_one([
         (StartPlan::All, None, 0),
         (StartPlan::All, None, 1),
@@ -151,7 +148,7 @@ fn a_mark_stays_while_a_plan_runs() {
 }
 
 #[test]
-fn what_was_set_aside_stays_aside_while_a_plan_runs() {
+fn what_was_set_aside_is_started_from_once() {
     check_plan_of_one([
         (StartPlan::All, Some((true, 0)), 0),
         (StartPlan::Aside, Some((false, 0)), 0),
@@ -192,7 +189,7 @@ fn a_plan_stops_early_only_if_its_visitor_is_done() {
         };
         let all = case.graph.reach_all();
         for (tracers, enough) in [(1, 0), (1, 1), (1, 3), (4, 1), (4, 3), (4, 1_000)] {
-            let mut probes = Probes::of(&case.heap).threads(tracers);
+            let probes = Probes::of(&case.heap).threads(tracers);
             let mut seen = Vec::new();
             let visitor = |_| Few(enough, Vec::new());
             probes.run(&plan, visitor, |_, visitors| {
@@ -220,7 +217,7 @@ fn who_is_not_there_is_an_error() {
         Some(&unknown)
     );
 
-    let mut probes = Probes::of(&heap);
+    let probes = Probes::of(&heap);
     assert_eq!(probes.asker(), None);
     assert_eq!(probes.stack("t1").as_ref(), Err(&unknown));
     assert_eq!(probes.roots("t1").as_ref(), Err(&unknown));
@@ -258,7 +255,7 @@ fn a_snapshots_edges_are_those_that_retain() {
 // What is checked of one heap.
 
 /// Questions about threads, and about single objects.
-fn check_threads(case: &Case, ct: Option<usize>, probes: &mut Probing<'_>) -> TestCaseResult {
+fn check_threads(case: &Case, ct: Option<usize>, probes: &Probing<'_>) -> TestCaseResult {
     let Case { heap, graph, .. } = case;
     same("running", set(&probes.running()), graph.running())?;
     same("reach_all", set(&probes.reach_all()), graph.reach_all())?;
@@ -281,7 +278,7 @@ fn check_threads(case: &Case, ct: Option<usize>, probes: &mut Probing<'_>) -> Te
 }
 
 /// Reachability, predecessors, and the operations of sets.
-fn check_sets(case: &Case, probes: &mut Probing<'_>, dice: &mut Dice) -> TestCaseResult {
+fn check_sets(case: &Case, probes: &Probing<'_>, dice: &mut Dice) -> TestCaseResult {
     let graph = &case.graph;
     for object in case.some(dice, 8) {
         let about = |what: &str| format!("{what}({object:?})");
@@ -350,7 +347,7 @@ fn check_sets(case: &Case, probes: &mut Probing<'_>, dice: &mut Dice) -> TestCas
 }
 
 /// `common` is in both reaches, and no other such object is nearer to `b`.
-fn check_common(case: &Case, probes: &mut Probing<'_>, a: ObjectId, b: ObjectId) -> TestCaseResult {
+fn check_common(case: &Case, probes: &Probing<'_>, a: ObjectId, b: ObjectId) -> TestCaseResult {
     let graph = &case.graph;
     let from_b = Search {
         from: Origin::Objects(&[b]),
@@ -373,7 +370,7 @@ fn check_common(case: &Case, probes: &mut Probing<'_>, a: ObjectId, b: ObjectId)
 fn check_owners(
     case: &Case,
     ct: Option<usize>,
-    probes: &mut Probing<'_>,
+    probes: &Probing<'_>,
     dice: &mut Dice,
 ) -> TestCaseResult {
     let graph = &case.graph;
@@ -410,7 +407,7 @@ fn check_owners(
 fn check_bypass(
     case: &Case,
     ct: Option<usize>,
-    probes: &mut Probing<'_>,
+    probes: &Probing<'_>,
     above: ObjectId,
     below: ObjectId,
 ) -> TestCaseResult {
@@ -452,7 +449,7 @@ fn check_trail(
 /// The shortest path, by all the ways to ask for it.
 fn check_path(
     case: &Case,
-    probes: &mut Probing<'_>,
+    probes: &Probing<'_>,
     search: &Search<'_, ObjectId>,
     to: ObjectId,
 ) -> TestCaseResult {
@@ -481,7 +478,7 @@ fn check_path(
 
 fn check_all_paths(
     case: &Case,
-    probes: &mut Probing<'_>,
+    probes: &Probing<'_>,
     search: &Search<'_, ObjectId>,
     to: ObjectId,
     exactly: bool,
@@ -570,7 +567,7 @@ fn check_plan<const READS: bool, const ARRIVALS: bool>(
 ) -> TestCaseResult {
     let graph = &case.graph;
     let slow = graph.run(plan);
-    let mut probes = Probes::of(&case.heap).threads(tracers);
+    let probes = Probes::of(&case.heap).threads(tracers);
     let mut seen: Vec<Seen> = Vec::new();
     let visitor = |_| Count::<READS, ARRIVALS>::default();
     let traced = probes.run(plan, visitor, |number, visitors| {
@@ -827,7 +824,7 @@ impl Case {
 fn each_asker(
     case: &Case,
     tracers: usize,
-    f: impl Fn(&Case, Option<usize>, &mut Probing<'_>, &mut Dice) -> TestCaseResult,
+    f: impl Fn(&Case, Option<usize>, &Probing<'_>, &mut Dice) -> TestCaseResult,
 ) -> TestCaseResult {
     let threads = case.heap.threads();
     let mut dice = Dice::new(case.seed);
@@ -837,7 +834,7 @@ fn each_asker(
         if let Some(ct) = ct {
             probes = probes.ask_as(&threads[ct]).expect("the thread runs");
         }
-        f(case, ct, &mut probes, &mut dice)?;
+        f(case, ct, &probes, &mut dice)?;
     }
     Ok(())
 }
@@ -845,15 +842,15 @@ fn each_asker(
 /// Checks searches of all sorts on random heaps.
 fn each_search(
     usual: u32,
-    f: impl Fn(&Case, &mut Probing<'_>, &Search<'_, ObjectId>, ObjectId) -> TestCaseResult,
+    f: impl Fn(&Case, &Probing<'_>, &Search<'_, ObjectId>, ObjectId) -> TestCaseResult,
 ) {
     check(usual, &heaps(), |plan| {
         let case = Case::new(plan)?;
-        let mut probes = Probes::of(&case.heap).threads(1);
+        let probes = Probes::of(&case.heap).threads(1);
         let mut dice = Dice::new(plan.seed);
         for (to, other) in case.pairs(&mut dice, 9) {
             for search in searches(&case, &mut dice, other) {
-                f(&case, &mut probes, &search.by_ref(), to)?;
+                f(&case, &probes, &search.by_ref(), to)?;
             }
         }
         Ok(())

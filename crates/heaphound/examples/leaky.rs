@@ -4,11 +4,15 @@
 //! An order desk keeps its open orders in a table. Delivered orders leave the
 //! table, but each customer remembers the orders it ever made. The collector logs a
 //! line per collection; when memory runs out, the error names the classes that hold
-//! it, and the heap has been written to a file where the way from the root to the
-//! orders can be read.
+//! it, and the heap has been written to a file that can be asked for the way from a root
+//! to the orders.
 
+use heaphound::path::Search;
+use heaphound::set::ObjectSet;
+use heaphound::view::HeapView;
 use heaphound::{
-    Collector, Header, Heap, Managed, Mutator, OutOfMemory, Ref, RefArray, Slot, Str, Var,
+    Collector, Header, Heap, Managed, Mutator, OutOfMemory, Probes, Ref, RefArray, Slot, Str,
+    Value, Var, file, snapshot,
 };
 
 #[derive(Managed)]
@@ -35,11 +39,11 @@ const CUSTOMERS: usize = 50;
 const OPEN_ORDERS: usize = 1000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let snapshot = std::env::temp_dir().join("heaphound-leaky.heap");
+    let file_name = std::env::temp_dir().join("heaphound-leaky.heap");
     let heap = Heap::builder()
         .max_bytes(24 << 20)
         .collector(Collector::Generational)
-        .snapshot_on_out_of_memory(&snapshot)
+        .snapshot_on_out_of_memory(&file_name)
         .log(true)
         .build()?;
     let mut m = heap.attach("order desk")?;
@@ -47,27 +51,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(never) => match never {},
         Err(error) => println!("\n{error}"),
     }
-    let text = std::fs::read_to_string(&snapshot)?;
-    println!("\nHow the heap file leads to them:");
-    // From the static to a customer, to its history, and along that.
-    let follow = |lead: &str| {
-        text.lines()
-            .find(|line| line.starts_with(lead))
-            .unwrap_or("")
+    // The file can be asked, here as with the `heaphound` command.
+    let heap = file::read_file(&file_name, &mut |_, _| {})?;
+    let probes = Probes::of(&heap);
+    let is_order = |it: &snapshot::ObjectId| heap.class(heap.class_of(*it)).name == "Order";
+    let orders: ObjectSet<_> = heap.objects().filter(is_order).collect();
+    let table = heap
+        .roots()
+        .iter()
+        .find(|(root, _)| root.name == "open orders");
+    let mut open = Vec::new();
+    heap.for_each_strong_edge(table.expect("it is a static").1, |_, order| {
+        open.push(order)
+    });
+    let delivered = orders.difference(&open.into_iter().collect());
+    // Fields are in the order of the struct: the number is the first.
+    let number = |order: &snapshot::ObjectId| match heap.plain_value(*order, 0) {
+        Some(Value::Unsigned(number)) => number,
+        _ => 0,
     };
-    let target = |line: &str| line.rsplit(' ').next().unwrap_or("").to_string();
-    let mut line = follow("root static:customers");
-    println!("  {line}");
-    for slot in ["[0]", ".history", ".before", ".before"] {
-        line = follow(&format!("{}{slot} ->", target(line)));
-        println!("  {line}");
-    }
-    let kept = text
-        .lines()
-        .filter(|line| line.contains("#") && line.contains(".before -> "));
+    let last = delivered
+        .iter()
+        .max_by_key(number)
+        .expect("some were delivered");
+    let path = probes.path(&Search::everywhere(), last).expect("it lives");
+    println!("\nHow the heap file leads to an order that was delivered:");
+    println!("  {}", path.describe(&heap));
     println!(
-        "  … and so on: {} orders hang on a later one; {OPEN_ORDERS} are open.",
-        kept.count()
+        "{} such orders hang on a later one of their customer; {OPEN_ORDERS} are open.",
+        delivered.len()
     );
     Ok(())
 }

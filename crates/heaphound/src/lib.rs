@@ -34,15 +34,18 @@ pub use heaphound_derive::{Managed, Plain};
 pub use heaphound_gc::{
     Asking, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError, ClassShare,
     CollectionStats, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats,
-    Instance, Kind, Local, Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain,
-    PlainArray, PlainData, Ref, RefArray, Root, Slot, Static, StoppedHeap, Str, Subject,
-    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    Instance, Invalidated, InvalidationOff, Kind, Local, Managed, Mutator, Object, ObjectId,
+    OutOfMemory, Pinned, Plain, PlainArray, PlainData, Ref, RefArray, Root, Slot, Static,
+    StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
+pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::root::Part;
 pub use heaphound_heap::snapshot::Snapshot;
 pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value};
-pub use heaphound_heap::{finding, path, probe, root, set, snapshot, text, trace, view};
+pub use heaphound_heap::{finding, path, probe, root, set, snapshot, trace, view};
+/// Heaps as files.
+pub use heaphound_snapshot as file;
 
 /// What derived code refers to. Not for use by hand.
 #[doc(hidden)]

@@ -168,18 +168,18 @@ fn a_heap_is_written_as_text() {
         m[points][1].set(Some(m[first].as_object()));
     }
     m.static_root("origin").set(&m, m[points][1].get());
-    let mut text = String::new();
-    m.inspect(|view| heaphound::text::write_heap(view, &mut text))
-        .unwrap();
+    let mut text = Vec::new();
+    let heap = m.capture(heaphound::PlainData::All);
+    heaphound::file::write_text(&heap, &mut text, &mut |_, _| {}).unwrap();
+    let text = String::from_utf8(text).unwrap();
     expect![[r#"
-        class Point { next ->, x: F64 }
+        class Point { next ->, x: f64 }
         class Object[] { [] -> }
-        root static:origin -> Point#1
-        root thread:main[0] -> Object[]#2
-        Point#1.next -> Point#3
-        Point#1.x = 2.5
-        Object[]#2[1] -> Point#1
-        Point#3.x = 0.0
+        root static:origin -> Point#2
+        root thread:main[0] @ "crates/heaphound/tests/classes.rs:154:22" -> Object[]#1
+        Object[]#1 [ null, Point#2 ]
+        Point#2 { next -> Point#3, x = 2.5 }
+        Point#3 { x = 0.0 }
     "#]]
     .assert_eq(&text);
 }

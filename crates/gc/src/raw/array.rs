@@ -165,7 +165,7 @@ impl fmt::Debug for Str {
 
 impl<T: Managed + ?Sized> RefArray<T> {
     /// Copies a range of another array of this heap (or of this one; the ranges may
-    /// overlap) to `at`.
+    /// overlap) to `at`. Invalidated references are copied as they are.
     ///
     /// # Panics
     /// If a range is out of bounds, or the arrays belong to different heaps.

@@ -73,11 +73,7 @@ macro_rules! handle_subjects {
     ($($handle:ident),*) => {$(
         impl<T: Managed + ?Sized> Refer for $handle<T> {
             fn raw(&self, heap: &HeapInner, _: &MutatorShared) -> Result<Raw, ProbeError> {
-                match self.cell().raw_of(heap) {
-                    None => Err(ProbeError::Foreign),
-                    Some(Raw::NULL) => Err(ProbeError::Null),
-                    Some(raw) => Ok(raw),
-                }
+                self.cell().raw_of(heap).ok_or(ProbeError::Foreign)
             }
         }
     )*};
@@ -112,8 +108,8 @@ pub(crate) struct Collecting {
 }
 
 impl StoppedHeap<'_> {
-    /// The ephemerons whose keys are dead: found by a trace from the roots, if there are
-    /// any ephemerons at all.
+    /// The ephemerons whose keys are dead, if there are any ephemerons at all: found by a
+    /// trace from the roots, and one of the garbage that can still be got at.
     pub(super) fn lapsed(&self) -> &HashSet<Raw> {
         self.lapsed.get_or_init(|| {
             let mut classes = self.heap.classes.iter();
@@ -121,20 +117,56 @@ impl StoppedHeap<'_> {
             if !classes.any(|class| class.slots.iter().any(dependent)) {
                 return HashSet::new();
             }
-            self.reserve(1);
+            self.reserve(2);
             let marker = self.marker(self.fresh());
             let ground = self.ground();
             let mut waiting = Waiting::default();
-            let mut starts = Vec::new();
+            let mut starts: Vec<Start<()>> = Vec::new();
+            let mut holders = Vec::new();
             self.for_each_root_target(RootSet::All, |object| starts.push(object.0.into()));
             while !starts.is_empty() {
                 let mut marked = mark(ground, marker, &starts, &mut [()]);
+                holders.append(&mut marked.weak);
                 starts = waiting.advance(ground, marker, &mut marked, &mut ());
             }
-            let lapsed = waiting.left().collect();
+            let mut lapsed: HashSet<Raw> = waiting.left().collect();
             waiting.finish(ground);
-            lapsed
+            let garbage = VisitMark {
+                filter: Filter::StopAt(marker.visit),
+                ..self.marker(self.fresh())
+            };
+            self.heap.for_each_memory(|raw| starts.push(raw.into()));
+            loop {
+                for holder in holders.drain(..) {
+                    self.weak_targets(holder, &mut starts);
+                }
+                if starts.is_empty() {
+                    return lapsed;
+                }
+                let marked = mark(ground, garbage, &starts, &mut [()]);
+                starts.clear();
+                holders = marked.weak;
+                for ephemeron in marked.ephemerons {
+                    let key = weak::key(ground, ephemeron);
+                    // SAFETY: a weak slot refers to an object that has not been freed.
+                    let word = || unsafe { ground.base.header(key) }.load();
+                    if key.is_null() || word().visit() != marker.visit.0 {
+                        lapsed.insert(ephemeron);
+                    }
+                }
+            }
         })
+    }
+
+    /// Lists what the slots of an object with weak slots refer to, as starts.
+    fn weak_targets(&self, holder: Raw, starts: &mut Vec<Start<()>>) {
+        let ground = self.ground();
+        weak::for_each_slot(ground, holder, |_, slot, _| {
+            let raw = Raw(slot.load(Relaxed));
+            if ground.refers(raw) {
+                starts.push(raw.into());
+            }
+        });
     }
 
     pub(super) fn marker(&self, visit: Visit) -> VisitMark {
@@ -179,12 +211,7 @@ impl StoppedHeap<'_> {
             let marked = mark(ground, marker, &starts, &mut [()]);
             starts.clear();
             for holder in marked.weak.into_iter().chain(marked.ephemerons) {
-                weak::for_each_slot(ground, holder, |_, slot, _| {
-                    let raw = Raw(slot.load(Relaxed));
-                    if !raw.is_null() {
-                        starts.push(raw.into());
-                    }
-                });
+                self.weak_targets(holder, &mut starts);
             }
         }
     }
@@ -374,7 +401,7 @@ impl HeapInner {
     /// weak handles, finalizers. Only while the world is stopped.
     fn for_each_memory(&self, mut f: impl FnMut(Raw)) {
         let mut add = |raw: Raw| {
-            if !raw.is_null() {
+            if self.refers(raw) {
                 f(raw);
             }
         };

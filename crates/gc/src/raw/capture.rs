@@ -332,7 +332,7 @@ impl Scribe<'_> {
                 nth += 1;
                 let to = Raw(slot.load(Relaxed));
                 // A weak slot may refer to what is dead.
-                if !to.is_null()
+                if self.ground.refers(to)
                     && let Some(to) = self.map.number(to)
                 {
                     columns.push_edge(place - last, to);

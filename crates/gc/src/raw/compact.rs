@@ -122,7 +122,7 @@ pub(crate) fn moved(ground: Ground<'_>, space: &Space, raw: Raw) -> Raw {
 #[inline]
 pub(crate) fn update(ground: Ground<'_>, space: &Space, slot: &AtomicU32) {
     let raw = Raw(slot.load(Relaxed));
-    if !raw.is_null() {
+    if ground.refers(raw) {
         slot.store(moved(ground, space, raw).0, Relaxed);
     }
 }

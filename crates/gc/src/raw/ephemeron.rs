@@ -116,7 +116,7 @@ unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Init for MapInit<K, V> {
 struct EntryInit<'s, K: ?Sized, V: ?Sized> {
     hash: u32,
     key: Local<'s, K>,
-    value: Local<'s, V>,
+    value: Option<Local<'s, V>>,
 }
 
 // SAFETY: the header comes first, slots come from the filler.
@@ -128,7 +128,7 @@ unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Init for EntryInit<'_, K, 
             header,
             hash: Var::fill(self.hash, filler),
             key: WeakSlot::fill(Some(self.key), filler),
-            value: DependentSlot::fill(Some(self.value), filler),
+            value: DependentSlot::fill(self.value, filler),
             next: Slot::fill(None, filler),
         }
     }
@@ -136,6 +136,10 @@ unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Init for EntryInit<'_, K, 
 
 impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
     /// The value of a key.
+    ///
+    /// # Panics
+    /// If the reference to the value was invalidated.
+    #[track_caller]
     pub fn get(&self, key: &K) -> Option<&V> {
         self.entry(key)?.value.get()
     }
@@ -153,31 +157,34 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
     }
 
     /// Calls `f` with every key that lives and its value, in no particular order.
+    ///
+    /// # Panics
+    /// If the reference to a value was invalidated.
+    #[track_caller]
     pub fn for_each(&self, mut f: impl FnMut(&K, &V)) {
-        let Some(buckets) = self.buckets.get() else {
-            return;
-        };
-        for bucket in buckets.iter() {
-            let mut next = bucket.get();
-            while let Some(entry) = next {
-                if let (Some(key), Some(value)) = (entry.key.get(), entry.value.get()) {
-                    f(key, value);
-                }
-                next = entry.next.get();
+        for entry in self.entries() {
+            if let (Some(key), Some(value)) = (entry.key.get(), entry.value.get()) {
+                f(key, value);
             }
         }
     }
 
     /// How many keys live.
     pub fn len(&self) -> usize {
-        let mut count = 0;
-        self.for_each(|_, _| count += 1);
-        count
+        self.entries().filter(|entry| entry.is_used()).count()
     }
 
     /// Whether no key lives.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// All entries, the dead ones included.
+    fn entries(&self) -> impl Iterator<Item = &Entry<K, V>> {
+        let buckets = self.buckets.get().into_iter().flat_map(|it| it.iter());
+        buckets.flat_map(|bucket| {
+            std::iter::successors(bucket.get(), |entry: &&Entry<K, V>| entry.next.get())
+        })
     }
 
     fn entry(&self, key: &K) -> Option<&Entry<K, V>> {
@@ -200,6 +207,13 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
         let bucket = &buckets[entry.hash.get() as usize % buckets.len()];
         entry.next.set(bucket.get());
         bucket.set(Some(entry));
+    }
+}
+
+impl<K: Managed + ?Sized, V: Managed + ?Sized> Entry<K, V> {
+    /// Whether the key lives. The value is not read: it may be invalid.
+    fn is_used(&self) -> bool {
+        self.key.get().is_some() && !self.value.is_null()
     }
 }
 
@@ -228,6 +242,7 @@ impl<'a> Mutator<'a> {
             m.rehash(map)?;
         }
         let hash = m[key].as_object().identity_hash();
+        let value = Some(value);
         let entry = m.alloc(EntryInit { hash, key, value })?;
         m[map].add(&m[entry]);
         m[map].filled.update(|filled| filled + 1);
@@ -251,9 +266,10 @@ impl<'a> Mutator<'a> {
             let mut next = first.map(|entry| m.local(entry));
             while let Some(entry) = next {
                 let it = &m[entry];
-                if let (Some(key), Some(value)) = (it.key.get(), it.value.get()) {
-                    let (key, value, hash) = (m.local(key), m.local(value), it.hash.get());
+                if let Some(key) = it.key.get().filter(|_| it.is_used()) {
+                    let (key, hash, value) = (m.local(key), it.hash.get(), None);
                     let copy = m.alloc(EntryInit { hash, key, value })?;
+                    m[copy].value.copy(&m[entry].value);
                     let front = &m[new][hash as usize % capacity];
                     m[copy].next.set(front.get());
                     front.set(Some(&m[copy]));

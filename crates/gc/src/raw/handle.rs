@@ -17,6 +17,7 @@ use heaphound_heap::sync::Mutex;
 use super::mutator::{Local, Mutator};
 use super::object::{Managed, Object};
 use super::region::Raw;
+use crate::error::Invalidated;
 use crate::heap::HeapInner;
 
 /// A root, as the heap and a handle share it.
@@ -114,6 +115,19 @@ impl<T: ?Sized> Root<T> {
     }
 }
 
+impl<T: Managed + ?Sized> Root<T> {
+    /// The object, unless the reference was invalidated.
+    ///
+    /// # Panics
+    /// If the mutator belongs to another heap.
+    #[track_caller]
+    pub fn try_get<'m>(&self, mutator: &'m Mutator<'_>) -> Result<&'m T, Invalidated> {
+        // SAFETY: the cell is of this heap and was made for a `T` (H3).
+        let object = unsafe { mutator.try_at(self.raw_in(mutator.heap))? };
+        Ok(object.expect("a root is never null"))
+    }
+}
+
 impl<T: ?Sized> Clone for Root<T> {
     fn clone(&self) -> Self {
         Self {
@@ -142,13 +156,24 @@ impl<T: Managed + ?Sized> Weak<T> {
     /// The object, unless it has died.
     ///
     /// # Panics
-    /// If the mutator belongs to another heap.
+    /// If the mutator belongs to another heap, or the reference was invalidated.
     #[track_caller]
     pub fn get<'m>(&self, mutator: &'m Mutator<'_>) -> Option<&'m T> {
         let raw = self.cell.raw_in(mutator.heap);
         // SAFETY: the cell is of this heap and was made for a `T`; the collector
         // clears it when the object dies (H3).
         unsafe { mutator.at(raw) }
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    ///
+    /// # Panics
+    /// If the mutator belongs to another heap.
+    #[track_caller]
+    pub fn try_get<'m>(&self, mutator: &'m Mutator<'_>) -> Result<Option<&'m T>, Invalidated> {
+        let raw = self.cell.raw_in(mutator.heap);
+        // SAFETY: as above.
+        unsafe { mutator.try_at(raw) }
     }
 }
 
@@ -172,11 +197,21 @@ impl<T: Managed + ?Sized> Static<T> {
     /// The object that the static refers to, if any.
     ///
     /// # Panics
-    /// If the mutator belongs to another heap.
+    /// If the mutator belongs to another heap, or the reference was invalidated.
     #[track_caller]
     pub fn get<'m>(&self, mutator: &'m Mutator<'_>) -> Option<&'m T> {
         // SAFETY: the cell is of this heap and holds only null or a `T` (H3).
         unsafe { mutator.at(self.cell.raw_in(mutator.heap)) }
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    ///
+    /// # Panics
+    /// If the mutator belongs to another heap.
+    #[track_caller]
+    pub fn try_get<'m>(&self, mutator: &'m Mutator<'_>) -> Result<Option<&'m T>, Invalidated> {
+        // SAFETY: as above.
+        unsafe { mutator.try_at(self.cell.raw_in(mutator.heap)) }
     }
 
     /// Makes the static refer to an object, or to none.
@@ -191,14 +226,15 @@ impl<T: Managed + ?Sized> Static<T> {
     }
 }
 
-/// A handle that keeps an object alive and in its place.
+/// A handle that keeps an object alive and in its place, unless it is invalidated.
 pub struct Pinned<T: ?Sized> {
     root: Root<T>,
     address: usize,
 }
 
 impl<T: Managed> Pinned<T> {
-    /// The object's address, which does not change while this handle exists.
+    /// The object's address, which does not change while this handle exists and is
+    /// not invalidated.
     pub fn as_ptr(&self) -> *const T {
         std::ptr::with_exposed_provenance(self.address)
     }
@@ -333,15 +369,26 @@ impl HeapInner {
             .partition(|cell| Arc::strong_count(cell) > 1);
         for (cells, on) in [(&gone, false), (&kept, true)] {
             for cell in cells {
-                self.set_pinned(Raw(cell.raw.load(Relaxed)), on);
+                let raw = Raw(cell.raw.load(Relaxed));
+                // Whoever invalidates a pin has seen to the object.
+                if self.refers(raw) {
+                    self.set_pinned(raw, on);
+                }
             }
         }
         pinned.all = kept;
     }
 
+    /// Lets an object move again if no pin refers to it.
+    pub(super) fn update_pin(&self, raw: Raw) {
+        let pinned = self.handles.pinned.lock().unwrap();
+        let mut targets = pinned.all.iter().map(|cell| cell.raw.load(Relaxed));
+        self.set_pinned(raw, targets.any(|target| target == raw.0));
+    }
+
     /// Lets an object move again, or not.
     fn set_pinned(&self, raw: Raw, on: bool) {
-        // SAFETY: the object was a root until now, so that it has not been freed.
+        // SAFETY: the object was or is a root, so that it has not been freed.
         let header = unsafe { self.base.header(raw) };
         header.update(|word| word.with_pinned(on));
     }

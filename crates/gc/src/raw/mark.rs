@@ -26,7 +26,7 @@ use heaphound_heap::trace::{Filter, Visit};
 use heaphound_heap::{ClassId, FieldKind};
 
 use super::header::{Epoch, Word};
-use super::region::{Base, Raw};
+use super::region::{Base, Raw, Reach};
 use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, slot_at};
 use crate::classes::Classes;
 
@@ -182,6 +182,7 @@ impl<T: Default> From<Raw> for Start<T> {
 #[derive(Clone, Copy)]
 pub(crate) struct Ground<'h> {
     pub(crate) base: Base,
+    pub(crate) reach: Reach,
     pub(crate) epoch: Epoch,
     pub(crate) traces: &'h [Trace],
     pub(crate) classes: &'h Classes,
@@ -222,10 +223,23 @@ pub(crate) fn mark<M: Marker, V: Visitor>(
     starts: &[Start<V::Tag>],
     visitors: &mut [V],
 ) -> Marked {
+    match ground.reach.tags() {
+        true => mark_tagged::<M, V, true>(ground, marker, starts, visitors),
+        false => mark_tagged::<M, V, false>(ground, marker, starts, visitors),
+    }
+}
+
+/// In a heap that does not tag references, the loop does not look for tags.
+fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
+    ground: Ground<'_>,
+    marker: M,
+    starts: &[Start<V::Tag>],
+    visitors: &mut [V],
+) -> Marked {
     let count = visitors.len();
     let stop = AtomicBool::new(false);
     if let [visitor] = visitors {
-        let mut worker = Worker::new(ground, marker, visitor, &stop);
+        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
         worker.stack.extend_from_slice(starts);
         worker.drain_all::<false>(&Pool::new(1));
         return worker.marked;
@@ -243,7 +257,8 @@ pub(crate) fn mark<M: Marker, V: Visitor>(
     let visitors: Vec<_> = visitors.iter_mut().map(|it| Mutex::new(Some(it))).collect();
     let work = |index: usize| {
         let visitor = visitors[index].lock().unwrap().take();
-        let mut worker = Worker::new(ground, marker, visitor.expect("each is taken once"), &stop);
+        let mut worker =
+            Worker::<M, V, TAGS>::new(ground, marker, visitor.expect("each is taken once"), &stop);
         worker.drain_all::<true>(&pool);
         worker.marked
     };
@@ -282,7 +297,7 @@ const QUEUE: usize = 32;
 /// A worker keeps at least this much to itself.
 const SHARE_ABOVE: usize = 128;
 
-struct Worker<'h, 'v, M, V: Visitor> {
+struct Worker<'h, 'v, M, V: Visitor, const TAGS: bool> {
     ground: Ground<'h>,
     marker: M,
     stack: Stack<V::Tag>,
@@ -293,7 +308,7 @@ struct Worker<'h, 'v, M, V: Visitor> {
     marked: Marked,
 }
 
-impl<'h, 'v, M: Marker, V: Visitor> Worker<'h, 'v, M, V> {
+impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS> {
     fn new(ground: Ground<'h>, marker: M, visitor: &'v mut V, stop: &'v AtomicBool) -> Self {
         Self {
             ground,
@@ -461,16 +476,20 @@ impl<'h, 'v, M: Marker, V: Visitor> Worker<'h, 'v, M, V> {
         // SAFETY: the caller's promise, and the world stands still.
         let to = Raw(unsafe { slot_at(object, offset) }.load(Relaxed));
         let mut tag = V::Tag::default();
-        if V::READS && !to.is_null() {
+        let refers = match TAGS {
+            true => self.ground.reach.covers(to),
+            false => !to.is_null(),
+        };
+        if V::READS && refers {
             tag = self.visitor.edge_read(from, word, offset, to);
         }
-        // Always written, sometimes kept: whether a slot is null cannot be
+        // Always written, sometimes kept: whether a slot is null (or invalid) cannot be
         // predicted, and so is no reason to branch.
         let len = stack.len();
         // SAFETY: the caller made room for one more.
         unsafe {
             stack.as_mut_ptr().add(len).write(Entry { to, tag });
-            stack.set_len(len + !to.is_null() as usize);
+            stack.set_len(len + refers as usize);
         }
     }
 

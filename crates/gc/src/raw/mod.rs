@@ -4,14 +4,17 @@
 //! these invariants:
 //!
 //! - **H1** Every reference stored in a slot, local or root of a heap is null or the
-//!   number of a granule in the heap's own committed memory where an object starts.
+//!   number of a granule in the heap's own committed memory where an object starts; or,
+//!   in a heap built to invalidate references, whose granule numbers are below 2³⁰, a
+//!   number from 2³¹ on that names a record of [`invalid`].
 //! - **H2** A `&T` to a managed object is borrowed from a shared borrow of a mutator
 //!   of its heap. Objects move and die only while the world is stopped, and the world
 //!   stops only when every mutator is in a method that borrows it mutably.
 //!   Therefore nothing that is borrowed moves or dies.
-//! - **H3** A slot, local or root of type `T` holds null (where its type allows it) or a
-//!   live object whose class is `T` or extends it. Only [`object::Filler`], the
-//!   typed setters and the collector write them.
+//! - **H3** A slot, local or root of type `T` holds null (where its type allows it), an
+//!   invalidated reference, which is never followed, or a live object whose class is
+//!   `T` or extends it. Only [`object::Filler`], the typed setters, the collector and,
+//!   while the world is stopped, [`invalid`] write them.
 //! - **H4** Page records are committed for the whole mature space, zero at first, and
 //!   made of atomics.
 //! - **H5** In a heap with a nursery, cards are committed for the whole mature
@@ -39,6 +42,7 @@ pub(crate) mod finalize;
 pub(crate) mod handle;
 pub(crate) mod header;
 mod instance;
+pub(crate) mod invalid;
 pub(crate) mod mark;
 pub(crate) mod mutator;
 pub(crate) mod nursery;
@@ -51,6 +55,7 @@ mod sizes;
 mod slot;
 pub(crate) mod space;
 mod trace;
+mod unique;
 pub(crate) mod verify;
 mod view;
 pub(crate) mod weak;
@@ -74,7 +79,8 @@ pub(crate) use header::MAX_CLASSES;
 pub(crate) use os::Reservation;
 pub(crate) use pages::Pages;
 pub(crate) use region::{
-    Base, CARD, CARDS_START, MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, Raw,
+    Base, CARD, CARDS_START, MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, Raw, Reach,
+    TAGGED_REGION,
 };
 pub(crate) use sizes::SizeClass;
 pub(crate) use trace::Trace;

@@ -19,12 +19,14 @@ use std::thread::ThreadId;
 
 use super::alloc::CLASS_CACHE;
 use super::handle::Root;
+use super::invalid;
 use super::object::{Managed, Object};
 use super::region::{Base, Raw};
 use super::sizes::SizeClass;
 use super::slot::foreign_reference;
 use super::space::Cursor;
 use crate::collect::{Cause, Kind};
+use crate::error::Invalidated;
 use crate::heap::HeapInner;
 
 /// What a heap knows of one of its mutators.
@@ -147,7 +149,7 @@ impl MutatorShared {
     /// it is a scope of this mutator does not, and is checked.
     #[inline]
     #[track_caller]
-    fn local_cell<T: ?Sized>(&self, local: Local<'_, T>) -> &AtomicU32 {
+    pub(super) fn local_cell<T: ?Sized>(&self, local: Local<'_, T>) -> &AtomicU32 {
         // What is left if the serial numbers agree is the place.
         let place = local.bits.get() ^ self.serial;
         if place > MAX_LOCALS as u64 {
@@ -406,24 +408,69 @@ impl<'a> Mutator<'a> {
         object.raw()
     }
 
-    /// The object that a reference of this heap refers to.
+    /// The object that a reference of this heap refers to. Panics if it is invalid.
     ///
     /// # Safety
-    /// `raw` is null or refers to a live `T` of this heap.
+    /// `raw` is null, invalid or refers to a live `T` of this heap.
     #[inline]
+    #[track_caller]
     pub(crate) unsafe fn at<T: Managed + ?Sized>(&self, raw: Raw) -> Option<&T> {
         if raw.is_null() {
             return None;
         }
+        // SAFETY: the caller's promise.
+        Some(unsafe { self.target(raw) })
+    }
+
+    /// The object of a reference that is not null. Panics if it is invalid.
+    ///
+    /// # Safety
+    /// `raw` is invalid or refers to a live `T` of this heap.
+    #[inline]
+    #[track_caller]
+    unsafe fn target<T: Managed + ?Sized>(&self, raw: Raw) -> &T {
+        let object = self.shared.base.object(raw);
         // SAFETY: the caller's promise, and `&self` keeps this mutator from the next
         // safepoint (H2).
-        Some(unsafe { T::from_object(self.shared.base.object(raw)) })
+        unsafe {
+            if raw.is_tagged() {
+                invalid::target(object)
+            } else {
+                T::from_object(object)
+            }
+        }
+    }
+
+    /// As [`at`](Self::at), with an error if the reference is invalid.
+    ///
+    /// # Safety
+    /// As for [`at`](Self::at).
+    pub(crate) unsafe fn try_at<T: Managed + ?Sized>(
+        &self,
+        raw: Raw,
+    ) -> Result<Option<&T>, Invalidated> {
+        if raw.is_tagged() {
+            self.heap.check(raw)?;
+        }
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.at(raw) })
+    }
+
+    /// The object of a local, unless the reference was invalidated.
+    ///
+    /// # Panics
+    /// If the local belongs to another mutator.
+    #[track_caller]
+    pub fn try_get<T: Managed + ?Sized>(&self, local: Local<'_, T>) -> Result<&T, Invalidated> {
+        // SAFETY: a local refers to a live object of its type or is invalid (H3).
+        let object = unsafe { self.try_at(self.shared.local_raw(local))? };
+        Ok(object.expect("a local is never null"))
     }
 
     /// A local that refers to a `T` known to be one.
     ///
     /// # Safety
-    /// `raw` refers to a live `T` of this heap.
+    /// `raw` is invalid or refers to a live `T` of this heap.
     pub(crate) unsafe fn local_at<T: Managed + ?Sized>(&self, raw: Raw) -> Local<'a, T> {
         self.shared.push(raw)
     }
@@ -498,9 +545,8 @@ impl<T: Managed + ?Sized> Index<Local<'_, T>> for Mutator<'_> {
     #[track_caller]
     fn index(&self, local: Local<'_, T>) -> &T {
         let raw = self.shared.local_raw(local);
-        // SAFETY: a local refers to a live object of its type (H3), and `&self`
-        // keeps this mutator from the next safepoint (H2).
-        unsafe { T::from_object(self.shared.base.object(raw)) }
+        // SAFETY: a local that is not invalid refers to a live object of its type (H3).
+        unsafe { self.target(raw) }
     }
 }
 
@@ -512,6 +558,6 @@ impl<T: Managed + ?Sized> Index<&Root<T>> for Mutator<'_> {
     fn index(&self, root: &Root<T>) -> &T {
         let raw = root.raw_in(self.heap);
         // SAFETY: as for a local; the root is of this heap, as `raw_in` checked.
-        unsafe { T::from_object(self.shared.base.object(raw)) }
+        unsafe { self.target(raw) }
     }
 }

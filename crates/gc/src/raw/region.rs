@@ -32,16 +32,23 @@ pub(crate) const MATURE_START: usize = 512 << 20;
 
 const _: () = assert!(RECORDS_START + REGION / PAGE * 16 <= MATURE_START);
 
+/// Where a heap that tags references ends: its granule numbers leave the two top bits
+/// of a reference free.
+pub(crate) const TAGGED_REGION: usize = GRANULE << 30;
+
 /// A reference as it is stored: the number of the granule where the object
 /// starts, or 0.
 ///
-/// The two top bits are set aside for leak pruning and invalidated references
-/// (untouched, poisoned), in heaps that are built for them and so hold at most
-/// 8 GiB. At the top they cost a plain read nothing: an untagged reference
-/// is used as it is.
+/// The two top bits are tags, in heaps that are built for them: bit 31 for an
+/// invalidated reference (the others then number the record that says why, see
+/// [`super::invalid`]), bit 30 set aside for leak pruning. At the top they cost a
+/// plain read no mask: an untagged reference is used as it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)]
 pub(crate) struct Raw(pub(crate) u32);
+
+const INVALID: u32 = 1 << 31;
+const UNTOUCHED: u32 = 1 << 30;
 
 impl Raw {
     pub(crate) const NULL: Raw = Raw(0);
@@ -62,8 +69,28 @@ impl Raw {
         self.0 == 0
     }
 
-    /// Whether the object is in the nursery. Null counts as young; callers that
-    /// care test for it first.
+    /// A reference that was invalidated, as that record says.
+    #[inline]
+    pub(crate) fn invalid(record: u32) -> Self {
+        debug_assert!(record < 1 << 30);
+        Self(INVALID | record)
+    }
+
+    /// Whether a tag bit is set, if this is the reference of a heap that tags them. In
+    /// others it may as well be an address.
+    #[inline]
+    pub(crate) fn is_tagged(self) -> bool {
+        self.0 >= (TAGGED_REGION / GRANULE) as u32
+    }
+
+    /// The record of an invalidated reference, in a heap that tags references.
+    #[inline]
+    pub(crate) fn record(self) -> Option<u32> {
+        (self.0 & INVALID != 0).then_some(self.0 & !(INVALID | UNTOUCHED))
+    }
+
+    /// Whether the object is in the nursery. An invalidated reference is not. Null counts
+    /// as young; callers that care test for it first.
     #[inline]
     pub(crate) fn is_young(self) -> bool {
         self.0 < (NURSERY_END / GRANULE) as u32
@@ -77,6 +104,33 @@ impl Raw {
     #[inline]
     pub(crate) fn page(self) -> u32 {
         ((self.offset() - MATURE_START) / PAGE) as u32
+    }
+}
+
+/// Which references of a heap lead to objects: those that are neither null nor tagged.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach(u32);
+
+impl Reach {
+    /// Of a heap that tags references, or of one that does not.
+    pub(crate) fn new(tags: bool) -> Self {
+        Self(if tags {
+            (TAGGED_REGION / GRANULE) as u32 - 1
+        } else {
+            u32::MAX
+        })
+    }
+
+    /// Whether the heap tags references.
+    #[inline]
+    pub(crate) fn tags(self) -> bool {
+        self.0 != u32::MAX
+    }
+
+    /// One comparison, whatever the heap.
+    #[inline]
+    pub(crate) fn covers(self, raw: Raw) -> bool {
+        raw.0.wrapping_sub(1) < self.0
     }
 }
 

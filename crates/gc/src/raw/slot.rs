@@ -2,18 +2,21 @@
 //!
 //! A slot exists only inside an object in a heap; the address of the slot
 //! therefore tells the heap. Reading loads four bytes and adds the region's
-//! base. Writing checks that both ends lie in the same region and, where an old
-//! object comes to point at a young one, marks the card of the slot for the next
-//! nursery collection.
+//! base; what looks like an invalidated reference is left to [`super::invalid`].
+//! Writing checks that both ends lie in the same region and, where an old object
+//! comes to point at a young one, marks the card of the slot for the next nursery
+//! collection.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
 
 use heaphound_heap::FieldKind;
 
+use super::invalid;
 use super::mutator::Local;
 use super::object::{Field, Filler, Managed};
 use super::region::{Base, CARD, CARDS_START, GRANULE, NURSERY_END, REGION, Raw};
+use crate::error::Invalidated;
 
 /// An optional reference in a managed object.
 #[repr(transparent)]
@@ -51,18 +54,46 @@ type Invariant<T> = PhantomData<fn(*const T) -> *const T>;
 
 /// Reads a slot that lies in a heap.
 #[inline]
+#[track_caller]
 fn load<T: Managed + ?Sized>(slot: &AtomicU32) -> Option<&T> {
     // Acquire pairs with the release in `store`: whoever finds an object
     // through a slot sees the fields it was made with.
-    let raw = Raw(slot.load(Acquire));
+    // SAFETY: just read.
+    unsafe { follow(slot, Raw(slot.load(Acquire))) }
+}
+
+/// What a slot refers to. Panics if the reference is invalid.
+///
+/// # Safety
+/// `raw` was read from the slot, which is one for `T`, since the last safepoint.
+#[inline]
+#[track_caller]
+unsafe fn follow<T: Managed + ?Sized>(slot: &AtomicU32, raw: Raw) -> Option<&T> {
     if raw.is_null() {
         return None;
     }
     let object = Base::of(slot).object(raw);
-    // SAFETY: a slot of a live object holds null or a live object of its type
-    // (H3). The slot is borrowed from a mutator that cannot pass a safepoint
-    // meanwhile, so nothing moves or frees the target (H2).
-    Some(unsafe { T::from_object(object) })
+    // SAFETY: a slot of a live object that is neither null nor invalid holds a live
+    // object of its type (H3). The slot is borrowed from a mutator that cannot pass a
+    // safepoint meanwhile, so nothing moves or frees the target (H2).
+    Some(unsafe {
+        if raw.is_tagged() {
+            invalid::target(object)
+        } else {
+            T::from_object(object)
+        }
+    })
+}
+
+/// As [`load`], with an error if the reference is invalid.
+#[inline]
+fn try_load<T: Managed + ?Sized>(slot: &AtomicU32) -> Result<Option<&T>, Invalidated> {
+    let raw = Raw(slot.load(Acquire));
+    if raw.is_tagged() {
+        invalid::check(slot, raw)?;
+    }
+    // SAFETY: just read.
+    Ok(unsafe { follow(slot, raw) })
 }
 
 /// Writes a slot that lies in a heap.
@@ -112,9 +143,19 @@ pub(crate) fn foreign_reference() -> ! {
 
 impl<T: Managed + ?Sized> Slot<T> {
     /// The object that the slot refers to, if any.
+    ///
+    /// # Panics
+    /// If the reference was invalidated.
     #[inline]
+    #[track_caller]
     pub fn get(&self) -> Option<&T> {
         load(&self.raw)
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    #[inline]
+    pub fn try_get(&self) -> Result<Option<&T>, Invalidated> {
+        try_load(&self.raw)
     }
 
     /// Makes the slot refer to an object, or to none.
@@ -127,13 +168,14 @@ impl<T: Managed + ?Sized> Slot<T> {
         store(&self.raw, target);
     }
 
-    /// Whether the slot refers to no object.
+    /// Whether the slot refers to no object. An invalidated one is not null.
     #[inline]
     pub fn is_null(&self) -> bool {
         self.raw.load(Relaxed) == 0
     }
 
-    /// Makes the slot refer to `new` if it refers to `current`; tells whether it did.
+    /// Makes the slot refer to `new` if it refers to `current`; tells whether it did. An
+    /// invalidated slot refers to nothing that could be `current`.
     ///
     /// # Panics
     /// If `new` belongs to another heap than the slot.
@@ -170,11 +212,23 @@ impl<T: Managed + ?Sized> Slot<T> {
     }
 }
 
+const NEVER_NULL: &str = "a `Ref` is never null (H3)";
+
 impl<T: Managed + ?Sized> Ref<T> {
     /// The object that the slot refers to.
+    ///
+    /// # Panics
+    /// If the reference was invalidated.
     #[inline]
+    #[track_caller]
     pub fn get(&self) -> &T {
-        load(&self.raw).expect("a `Ref` is never null (H3)")
+        load(&self.raw).expect(NEVER_NULL)
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    #[inline]
+    pub fn try_get(&self) -> Result<&T, Invalidated> {
+        try_load(&self.raw).map(|target| target.expect(NEVER_NULL))
     }
 
     /// Makes the slot refer to another object.
@@ -190,9 +244,19 @@ impl<T: Managed + ?Sized> Ref<T> {
 
 impl<T: Managed + ?Sized> WeakSlot<T> {
     /// The object that the slot refers to, unless it has died.
+    ///
+    /// # Panics
+    /// If the reference was invalidated.
     #[inline]
+    #[track_caller]
     pub fn get(&self) -> Option<&T> {
         load(&self.raw)
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    #[inline]
+    pub fn try_get(&self) -> Result<Option<&T>, Invalidated> {
+        try_load(&self.raw)
     }
 
     /// Makes the slot refer to an object, or to none.
@@ -207,8 +271,20 @@ impl<T: Managed + ?Sized> WeakSlot<T> {
 }
 
 impl<T: Managed + ?Sized> DependentSlot<T> {
+    #[track_caller]
     pub(crate) fn get(&self) -> Option<&T> {
         load(&self.raw)
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.raw.load(Relaxed) == 0
+    }
+
+    /// Copies a slot of the same heap, be it invalid.
+    pub(crate) fn copy(&self, from: &Self) {
+        let raw = from.raw.load(Acquire);
+        self.raw.store(raw, Release);
+        record(&self.raw, Raw(raw));
     }
 
     #[track_caller]

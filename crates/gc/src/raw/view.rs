@@ -69,6 +69,7 @@ impl<'v> StoppedHeap<'v> {
     pub(super) fn ground(&self) -> Ground<'_> {
         Ground {
             base: self.heap.base,
+            reach: self.heap.reach,
             epoch: self.heap.space.epoch(),
             traces: &self.traces,
             classes: &self.heap.classes,
@@ -89,8 +90,11 @@ impl<'v> StoppedHeap<'v> {
     /// If there is none, or it belongs to another heap or mutator.
     pub fn id(&self, subject: impl Subject) -> Result<ObjectId<'v>, ProbeError> {
         let asker = self.asker.ok_or(ProbeError::NobodyAsks)?;
-        let raw = subject.raw(self.heap, asker)?;
-        Ok(ObjectId(raw, self.brand))
+        match subject.raw(self.heap, asker)? {
+            Raw::NULL => Err(ProbeError::Null),
+            raw if self.heap.refers(raw) => Ok(ObjectId(raw, self.brand)),
+            _ => Err(ProbeError::Invalid),
+        }
     }
 
     /// A handle that keeps an object when the heap runs again.
@@ -170,7 +174,7 @@ impl<'v> HeapView for StoppedHeap<'v> {
         let mut roots = Vec::new();
         let mut add = |root: &dyn Fn() -> Root, cell: &AtomicU32| {
             let raw = Raw(cell.load(Relaxed));
-            if !raw.is_null() {
+            if self.heap.refers(raw) {
                 roots.push((root(), ObjectId(raw, self.brand)));
             }
         };
@@ -186,7 +190,7 @@ impl<'v> HeapView for StoppedHeap<'v> {
         let mut targets = Vec::new();
         self.heap.for_each_root_cell(roots, |cell| {
             let raw = Raw(cell.load(Relaxed));
-            if !raw.is_null() {
+            if self.heap.refers(raw) {
                 targets.push(ObjectId(raw, self.brand));
             }
         });
@@ -214,7 +218,7 @@ impl<'v> HeapView for StoppedHeap<'v> {
                 |offset, kind, slot| {
                     element += 1;
                     let to = Raw(slot.load(Relaxed));
-                    if to.is_null() {
+                    if !self.heap.refers(to) {
                         return;
                     }
                     let place = if is_array {

@@ -77,7 +77,7 @@ impl Waiting {
 pub(crate) fn clear_dead(ground: Ground<'_>, holder: Raw) {
     for_each_slot(ground, holder, |_, slot, kind| {
         let target = Raw(slot.load(Relaxed));
-        if kind == FieldKind::Weak && !target.is_null() && !is_marked(ground, target) {
+        if kind == FieldKind::Weak && ground.refers(target) && !is_marked(ground, target) {
             slot.store(0, Relaxed);
         }
     });
@@ -99,7 +99,7 @@ pub(crate) fn is_marked(ground: Ground<'_>, raw: Raw) -> bool {
         .is_marked(ground.epoch)
 }
 
-/// The target of an object's first weak slot.
+/// The target of an object's first weak slot, null if that is invalid.
 pub(crate) fn key(ground: Ground<'_>, holder: Raw) -> Raw {
     let mut key = None;
     for_each_slot(ground, holder, |_, slot, kind| {
@@ -107,7 +107,7 @@ pub(crate) fn key(ground: Ground<'_>, holder: Raw) -> Raw {
             key.get_or_insert(Raw(slot.load(Relaxed)));
         }
     });
-    key.unwrap_or(Raw::NULL)
+    key.filter(|&key| ground.refers(key)).unwrap_or(Raw::NULL)
 }
 
 /// Lists the values of an ephemeron as starts, once the visitor has seen the edges.
@@ -121,7 +121,7 @@ pub(crate) fn dependents<V: Visitor>(
     let word = unsafe { ground.base.header(holder) }.load();
     for_each_slot(ground, holder, |offset, slot, kind| {
         let to = Raw(slot.load(Relaxed));
-        if kind == FieldKind::Dependent && !to.is_null() {
+        if kind == FieldKind::Dependent && ground.refers(to) {
             let tag = match V::READS {
                 true => visitor.edge_read(holder, word, offset, to),
                 false => V::Tag::default(),

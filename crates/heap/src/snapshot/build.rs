@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::{FAR, HUGE, Hold, ObjectId, Snapshot, Values, encode_values};
+use super::{FAR, HUGE, Hold, ObjectId, Snapshot, Values, bits_of, encode_values, plain_fields};
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::{Root, RootKind, RootSet};
-use crate::value::Value;
+use crate::value::{PlainKind, Value};
 use crate::view::{HeapView, Place, Strength};
 
 /// What a builder was given does not make a heap.
@@ -132,15 +132,22 @@ impl Columns {
                 return fail(format!("class `{}` extends what is not there", class.name));
             }
         }
+        check_superclasses(&self.classes)?;
         let sizes_fit = self.bytes_of.len() == objects
             && self.first_edge.len() == objects + 1
             && self.first_edge.first() == Some(&0)
             && self.first_edge.last() == Some(&(self.targets.len() as u64))
             && self.first_edge.is_sorted()
             && self.steps.len() == self.targets.len()
-            && (self.numbers.is_empty() || self.numbers.len() == objects);
+            && (self.numbers.is_empty() || self.numbers.len() == objects)
+            && self.huge.len() == self.bytes_of.iter().filter(|&&it| it == HUGE).count()
+            && self
+                .huge
+                .keys()
+                .all(|&it| self.bytes_of.get(it as usize) == Some(&HUGE));
         let values_fit = self.first_value.is_empty()
             || self.first_value.len() == objects + 1
+                && self.first_value.first() == Some(&0)
                 && self.first_value.is_sorted()
                 && self.first_value.last() == Some(&(self.values.len() as u64));
         if !sizes_fit || !values_fit || !self.lengths.is_sorted() {
@@ -171,6 +178,7 @@ impl Columns {
         }
         let snapshot = self.into_snapshot();
         snapshot.check_places()?;
+        snapshot.check_values()?;
         Ok(snapshot)
     }
 
@@ -210,7 +218,85 @@ impl Columns {
     }
 }
 
+/// A class begins with the fields of the class that it extends, and none extends itself.
+fn check_superclasses(classes: &[ClassInfo]) -> Result<(), Malformed> {
+    let above = |class: &ClassInfo| class.superclass.map(|id| &classes[id.0 as usize - 1]);
+    // A class whose chain is known to end, by its place.
+    let mut ends = vec![false; classes.len()];
+    for class in classes {
+        let mut chain = Vec::new();
+        let mut next = Some(class);
+        while let Some(class) = next.filter(|class| !ends[class.id.0 as usize - 1]) {
+            if chain.len() == classes.len() {
+                return Err(Malformed(format!("class `{}` extends itself", class.name)));
+            }
+            chain.push(class.id.0 as usize - 1);
+            next = above(class);
+        }
+        for place in chain {
+            ends[place] = true;
+        }
+        let Some(above) = above(class) else {
+            continue;
+        };
+        let own = class.fields.iter().zip(&above.fields);
+        let same = own.filter(|(own, it)| own.name == it.name && own.kind == it.kind);
+        if same.count() != above.fields.len() {
+            return Err(Malformed(format!(
+                "class `{}` does not begin with the fields of `{}`",
+                class.name, above.name
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Snapshot {
+    /// The bytes of plain data are as [`encode_values`] writes them.
+    fn check_values(&self) -> Result<(), Malformed> {
+        if self.values.first.is_empty() {
+            return Ok(());
+        }
+        // Found once, so that a class of many slots costs no more than its plain fields.
+        let kinds = |class| plain_fields(class).map(|(_, kind)| kind).collect();
+        let kinds: Vec<Vec<PlainKind>> = self.classes.iter().map(kinds).collect();
+        for object in self.objects() {
+            let bytes = self.values.of(object);
+            if bytes.is_empty() {
+                continue;
+            }
+            let class = self.class(self.class_of(object));
+            let kinds = &kinds[class.id.0 as usize - 1];
+            let mut at = (kinds.len() + 1).div_ceil(8);
+            let mut fits = true;
+            for kind in kinds {
+                let width = kind.bytes();
+                fits &= match bytes.get(at..at + width) {
+                    Some(value) => kind.is_valid(bits_of(value)),
+                    None => false,
+                };
+                at += width;
+            }
+            let elements = bytes.get(at..).unwrap_or_default();
+            fits &= bytes.len() >= at
+                && match class.elements {
+                    None | Some(Elements::Refs) => elements.is_empty(),
+                    Some(Elements::Text) => true,
+                    Some(Elements::Plain(kind)) => {
+                        let mut all = elements.chunks(kind.bytes());
+                        all.all(|it| it.len() == kind.bytes() && kind.is_valid(bits_of(it)))
+                    }
+                };
+            if !fits {
+                let name = self.name_of(object);
+                return Err(Malformed(format!(
+                    "the values of {name} do not fit its class"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Every edge starts at a slot of its object, and no two at the same.
     fn check_places(&self) -> Result<(), Malformed> {
         // Where all fields are slots, only the number of the last edge's place matters;
@@ -246,8 +332,9 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The objects whose dependent edges hold nothing: they have no key, or one of theirs
-    /// is dead. An ephemeron is looked at again only while something new was reached.
+    /// The objects whose dependent edges hold nothing: they have no key, or one of their
+    /// keys is dead. An ephemeron counts what it still waits for, so that each is
+    /// looked at once for each key, however they hang on one another.
     fn find_lapsed(&self) -> HashSet<u32> {
         let dependent = |class: &ClassInfo| {
             let mut fields = class.fields.iter();
@@ -259,46 +346,64 @@ impl Snapshot {
         if !is_ephemeron.contains(&true) {
             return HashSet::new();
         }
-        let ephemerons = self
-            .objects()
-            .filter(|object| is_ephemeron[self.class_of[object.0 as usize] as usize]);
-        let mut waiting: Vec<ObjectId> = ephemerons.collect();
+        // For each ephemeron how many of itself and its keys are not yet known to live, and
+        // for each of those which ephemerons wait for it.
+        let mut waits: HashMap<u32, usize> = HashMap::new();
+        let mut waiting: Vec<(u32, u32)> = Vec::new();
+        let mut lapsed = HashSet::new();
+        for object in self.objects() {
+            if !is_ephemeron[self.class_of[object.0 as usize] as usize] {
+                continue;
+            }
+            let before = waiting.len();
+            self.for_each_edge(object, |_, strength, to| {
+                if strength == Strength::Weak {
+                    waiting.push((to.0, object.0));
+                }
+            });
+            let keys = waiting.len() - before;
+            lapsed.insert(object.0);
+            if keys > 0 {
+                waiting.push((object.0, object.0));
+                waits.insert(object.0, keys + 1);
+            }
+        }
+        waiting.sort_unstable();
         let mut live = vec![false; self.len()];
         let mut stack = Vec::new();
         self.for_each_root_target(RootSet::All, |object| stack.push(object));
-        loop {
-            while let Some(object) = stack.pop() {
-                if std::mem::replace(&mut live[object.0 as usize], true) {
+        while let Some(object) = stack.pop() {
+            if std::mem::replace(&mut live[object.0 as usize], true) {
+                continue;
+            }
+            self.for_each_edge(object, |_, strength, to| {
+                if strength == Strength::Strong {
+                    stack.push(to);
+                }
+            });
+            let first = waiting.partition_point(|it| it.0 < object.0);
+            let held = waiting[first..].iter().take_while(|it| it.0 == object.0);
+            for &(_, ephemeron) in held {
+                let left = waits.entry(ephemeron).or_default();
+                *left -= 1;
+                if *left > 0 {
                     continue;
                 }
-                self.for_each_edge(object, |_, strength, to| {
-                    if strength == Strength::Strong {
-                        stack.push(to);
-                    }
-                });
-            }
-            waiting.retain(|&object| {
-                let (mut keys, mut holds) = (0, live[object.0 as usize]);
-                self.for_each_edge(object, |_, strength, to| {
-                    if strength == Strength::Weak {
-                        keys += 1;
-                        holds &= live[to.0 as usize];
-                    }
-                });
-                if keys == 0 || !holds {
-                    return true;
-                }
-                self.for_each_edge(object, |_, strength, to| {
+                lapsed.remove(&ephemeron);
+                self.for_each_edge(ObjectId(ephemeron), |_, strength, to| {
                     if strength == Strength::Dependent {
                         stack.push(to);
                     }
                 });
-                false
-            });
-            if stack.is_empty() {
-                return waiting.into_iter().map(|object| object.0).collect();
             }
         }
+        // Garbage holds garbage, by the same rule: those that only wait for themselves.
+        let keys_live =
+            |(object, left): (u32, usize)| (left == 1 && !live[object as usize]).then_some(object);
+        for object in waits.into_iter().filter_map(keys_live) {
+            lapsed.remove(&object);
+        }
+        lapsed
     }
 }
 

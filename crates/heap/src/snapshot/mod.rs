@@ -128,6 +128,13 @@ fn plain_bytes(class: &ClassInfo) -> usize {
     plain_fields(class).map(|(_, kind)| kind.bytes()).sum()
 }
 
+/// The bits of a little-endian value of up to eight bytes.
+fn bits_of(bytes: &[u8]) -> u64 {
+    let mut bits = [0; 8];
+    bits[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(bits)
+}
+
 fn plain_fields(class: &ClassInfo) -> impl Iterator<Item = (usize, PlainKind)> {
     let fields = class.fields.iter().enumerate();
     fields.filter_map(|(i, field)| match field.kind {
@@ -206,6 +213,38 @@ impl Snapshot {
         let nth = plain_fields(class).count();
         let known = bytes.get(nth / 8)? >> (nth % 8) & 1 == 1;
         known.then(|| &bytes[flag_bytes(class) + plain_bytes(class)..])
+    }
+
+    /// The lengths of arrays that were given, by object.
+    pub fn lengths(&self) -> &[(u32, u32)] {
+        &self.lengths
+    }
+
+    /// The numbers in objects' names; none if they are simply counted from 1.
+    pub fn numbers(&self) -> &[u64] {
+        &self.numbers
+    }
+
+    /// An object's plain data as [`encode_values`] wrote it; empty if nothing is known.
+    pub fn value_bytes(&self, object: ObjectId) -> &[u8] {
+        self.values.of(object)
+    }
+
+    /// Calls `f` with each plain field of an object whose value is known, in order.
+    pub fn for_each_value(&self, object: ObjectId, mut f: impl FnMut(usize, Value)) {
+        let bytes = self.values.of(object);
+        if bytes.is_empty() {
+            return;
+        }
+        let class = self.class(self.class_of(object));
+        let mut at = flag_bytes(class);
+        for (nth, (field, kind)) in plain_fields(class).enumerate() {
+            let width = kind.bytes();
+            if bytes[nth / 8] >> (nth % 8) & 1 == 1 {
+                f(field, kind.decode(bits_of(&bytes[at..at + width])));
+            }
+            at += width;
+        }
     }
 
     #[inline]
@@ -308,7 +347,16 @@ impl HeapView for Snapshot {
         let found = self
             .lengths
             .binary_search_by_key(&object.0, |&(object, _)| object);
-        found.ok().map(|at| self.lengths[at].1 as usize)
+        if let Ok(at) = found {
+            return Some(self.lengths[at].1 as usize);
+        }
+        // Whoever knows all elements need not count them as well.
+        let width = match self.class(self.class_of(object)).elements? {
+            Elements::Refs => return None,
+            Elements::Plain(kind) => kind.bytes(),
+            Elements::Text => 1,
+        };
+        Some(self.element_bytes(object)?.len() / width)
     }
 
     fn text_of(&self, object: ObjectId) -> Option<String> {

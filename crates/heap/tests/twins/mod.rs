@@ -440,10 +440,18 @@ pub struct Stepped<O> {
 
 /// Plans.
 impl<O: Copy + Ord + Debug> Graph<O> {
-    /// What each step does. Labels stay while the plan runs; a mark is the set of what
-    /// the steps that share it have entered.
+    /// What each step does. An object carries one thing at a time: the last of its labels,
+    /// or the mark of the last step that entered it.
     pub fn run(&self, plan: &Plan<'_, O>) -> Vec<Stepped<O>> {
-        let mut marked: BTreeMap<usize, BTreeSet<O>> = BTreeMap::new();
+        let mut carries: BTreeMap<O, Carried> = BTreeMap::new();
+        for (label, objects) in plan.labels.iter().enumerate() {
+            carries.extend(
+                objects
+                    .iter()
+                    .map(|&object| (object, Carried::Label(label))),
+            );
+        }
+        let mut waiting: BTreeSet<O> = BTreeSet::new();
         let mut done: Vec<Stepped<O>> = Vec::new();
         for step in &plan.steps {
             let mut todo: Vec<O> = match &step.starts {
@@ -452,62 +460,40 @@ impl<O: Copy + Ord + Debug> Graph<O> {
                     starts.into_iter().map(|start| start.1).collect()
                 }
                 Starts::Objects(objects) => objects.clone(),
-                Starts::Aside => done.iter().flat_map(|it| it.aside.clone()).collect(),
+                Starts::Aside => std::mem::take(&mut waiting).into_iter().collect(),
             };
-            let marked = marked.entry(step.mark).or_default();
             let mut it = Stepped {
                 starts: todo.clone(),
                 entered: BTreeSet::new(),
                 aside: BTreeSet::new(),
             };
             while let Some(object) = todo.pop() {
-                let labelled = |label: usize| plan.labels[label].contains(&object);
+                let labelled = |label| carries.get(&object) == Some(&Carried::Label(label));
                 match step.filter {
                     StepFilter::StopAt(label) if labelled(label) => {}
                     StepFilter::SetAside(label) if labelled(label) => {
                         it.aside.insert(object);
                     }
                     _ => {
-                        if marked.insert(object) {
+                        let mark = Carried::Mark(step.mark);
+                        if carries.insert(object, mark) != Some(mark) {
                             it.entered.insert(object);
                             todo.extend(self.slots[&object].iter().map(|slot| slot.1));
                         }
                     }
                 }
             }
+            waiting.extend(&it.aside);
             done.push(it);
         }
         done
     }
 }
 
-/// Whether a step of a plan goes by a label or a mark that an object had before a step in
-/// between entered it by another mark, or starts once more from what was set aside.
-/// Then it matters that an object carries one thing at a time.
-pub fn is_entangled<O: Copy + Ord>(plan: &Plan<'_, O>, steps: &[Stepped<O>]) -> bool {
-    let uses = |step: usize, label: usize| {
-        let filter = plan.steps[step].filter;
-        filter == StepFilter::StopAt(label) || filter == StepFilter::SetAside(label)
-    };
-    for (now, stepped) in steps.iter().enumerate() {
-        for object in &stepped.entered {
-            let mut labels =
-                (0..plan.labels.len()).filter(|&label| plan.labels[label].contains(object));
-            let loses_label = labels.any(|label| (now + 1..steps.len()).any(|it| uses(it, label)));
-            let loses_mark = (0..now).any(|before| {
-                let mark = plan.steps[before].mark;
-                steps[before].entered.contains(object)
-                    && mark != plan.steps[now].mark
-                    && plan.steps[now + 1..].iter().any(|step| step.mark == mark)
-            });
-            if loses_label || loses_mark {
-                return true;
-            }
-        }
-    }
-    let asides = plan.steps.iter();
-    let asides = asides.filter(|step| matches!(step.starts, Starts::Aside));
-    asides.count() > 1
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carried {
+    Label(usize),
+    Mark(usize),
 }
 
 fn only_objects<O: Ord>(nodes: impl IntoIterator<Item = Node<O>>) -> BTreeSet<O> {

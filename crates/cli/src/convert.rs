@@ -1,0 +1,77 @@
+//! `heaphound convert`: a heap from one format to another.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use heaphound_report::{Report, Written};
+use heaphound_snapshot::{Format, write_file};
+
+use crate::input;
+use crate::problem::Problem;
+use crate::progress::Progress;
+
+/// Write a heap in another format.
+///
+/// The name of the file that is written tells the format: .heap or .txt for text, .hhs
+/// for the binary one. What the file IN holds is recognised by its content.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  heaphound convert shop.heap shop.hhs
+  heaphound convert shop.hhs shop.dump --to text")]
+pub struct Args {
+    /// The heap to read; `-` is stdin.
+    #[arg(value_name = "IN")]
+    pub from: PathBuf,
+
+    /// The file to write.
+    #[arg(value_name = "OUT")]
+    to: PathBuf,
+
+    /// The format to write.
+    #[arg(long = "to", value_name = "FORMAT")]
+    format: Option<Form>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    Text,
+    Binary,
+}
+
+pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
+    let format = match args.format {
+        Some(Form::Text) => Some(Format::Text),
+        Some(Form::Binary) => Some(Format::Binary),
+        None => Format::from_path(&args.to),
+    };
+    let name = args.to.display();
+    let format = format.ok_or_else(|| {
+        Problem(format!(
+            "the name {name} does not tell a format\n  use .heap, .txt or .hhs, or `--to text|binary`"
+        ))
+    })?;
+    let heap = input::read(&args.from, progress)?;
+    let cannot = |error| Problem(format!("cannot write {name}: {error}"));
+    progress
+        .of_bytes(&format!("writing {name}"), |told| {
+            write_file(&args.to, &heap, format, told)
+        })
+        .map_err(cannot)?;
+    Ok(Report {
+        command: "convert".into(),
+        heap: args.from.display().to_string(),
+        written: Some(Written {
+            file: name.to_string(),
+            format: match format {
+                Format::Text => "text".into(),
+                Format::Binary => "binary".into(),
+            },
+            objects: heap.len(),
+            edges: heap.edges(),
+            file_bytes: fs::metadata(&args.to).map_err(cannot)?.len(),
+        }),
+        ..Report::default()
+    })
+}

@@ -1,0 +1,55 @@
+//! The `heaphound` command: asks heaps in files, and says why.
+//!
+//! A run reads its arguments (`args.rs`), reads a heap (`input.rs`), lets one of the
+//! commands make a report (`probe/`, `path.rs`, `info.rs`, `convert.rs`) and prints it
+//! (`output.rs`). A command prints nothing itself. To add one: a file with its arguments and
+//! its `run`, and a variant of `args::Command`. The lab (`lab.rs`) reads no heap and has
+//! reports of its own.
+//!
+//! Elsewhere: what probes mean (`heaphound_heap::probe`), how reports look
+//! (`heaphound_report`), files (`heaphound_snapshot`).
+#![forbid(unsafe_code)]
+
+mod args;
+mod convert;
+mod info;
+mod input;
+mod lab;
+mod names;
+mod output;
+mod path;
+mod probe;
+mod problem;
+mod progress;
+
+use std::process::ExitCode;
+
+use args::{Args, Command};
+use clap::Parser;
+use heaphound_report::Report;
+use problem::Problem;
+use progress::Progress;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    args.color.choose();
+    if let Command::Lab(lab) = &args.command {
+        let done = lab::run(lab, args.json, args.quiet);
+        return done.unwrap_or_else(|problem| output::print_problem(&args, &problem));
+    }
+    match run(&args) {
+        Ok(report) => output::print(&report, args.json),
+        Err(problem) => output::print_problem(&args, &problem),
+    }
+}
+
+fn run(args: &Args) -> Result<Report, Problem> {
+    let progress = Progress::new(args.quiet);
+    match &args.command {
+        Command::Probe(args) => probe::run(args, &progress),
+        Command::Path(args) => path::run(args, &progress),
+        Command::Info(args) => info::run(args, &progress),
+        Command::Convert(args) => convert::run(args, &progress),
+        Command::Lab(_) => unreachable!("it makes reports of its own"),
+    }
+}

@@ -1,0 +1,294 @@
+//! Names on the command line: of objects, roots and threads.
+//!
+//! `Node#17` is an object as reports name it, `"Map<K, V>"#3` one whose class needs
+//! quotes, `Config` the only instance of its class, `static:cache` what a root refers to. A
+//! name that fits nothing is an error that says what comes near.
+
+use std::collections::BTreeSet;
+
+use heaphound_heap::Root;
+use heaphound_heap::probe::ProbeError;
+use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::view::HeapView;
+use heaphound_report::json::root_kind;
+
+use crate::problem::Problem;
+
+/// What the names in a heap stand for.
+pub struct Names<'h> {
+    heap: &'h Snapshot,
+}
+
+/// What a name stands for.
+pub struct Target<'h> {
+    pub object: ObjectId,
+    /// The root, if it was named by one.
+    pub root: Option<&'h Root>,
+}
+
+/// How many names an error lists.
+const FEW: usize = 5;
+/// How many roots are compared with a name that does not fit.
+const MOST_COMPARED: usize = 10_000;
+
+impl<'h> Names<'h> {
+    pub fn of(heap: &'h Snapshot) -> Self {
+        Self { heap }
+    }
+
+    /// The object of that name.
+    pub fn object(&self, name: &str) -> Result<ObjectId, Problem> {
+        self.target(name).map(|target| target.object)
+    }
+
+    /// What that name stands for.
+    pub fn target(&self, name: &str) -> Result<Target<'h>, Problem> {
+        if name.is_empty() {
+            return Err(Problem("a name is empty".into()));
+        }
+        if name == "null" {
+            return Err(ProbeError::Null.into());
+        }
+        let object = |object| Target { object, root: None };
+        if let Some((class, number)) = split_quoted(name) {
+            return self.instance(name, &class, number).map(object);
+        }
+        if let Some(root) = self.root(name)? {
+            return Ok(root);
+        }
+        let (class, number) = split(name);
+        self.instance(name, class, number).map(object)
+    }
+
+    /// The objects of some lists of names, each separated by commas.
+    pub fn list(&self, lists: &[String]) -> Result<Vec<ObjectId>, Problem> {
+        let mut objects = Vec::new();
+        for list in lists {
+            let mut rest = list.as_str();
+            while !rest.is_empty() {
+                // The name of a class may have commas, too: the shortest name that fits.
+                let ends = rest.match_indices(',').map(|(at, _)| at);
+                let mut ends = ends.chain([rest.len()]);
+                let fits = ends.find_map(|end| {
+                    let object = self.object(rest[..end].trim()).ok()?;
+                    Some((object, end))
+                });
+                let Some((object, end)) = fits else {
+                    let first = rest.split(',').next().unwrap_or(rest);
+                    let whole = if rest.starts_with('"') { rest } else { first };
+                    return Err(match self.object(whole.trim()) {
+                        Err(problem) => problem,
+                        Ok(_) => unreachable!("it would have fitted"),
+                    });
+                };
+                objects.push(object);
+                rest = rest[end..].trim_start_matches(',').trim_start();
+            }
+        }
+        Ok(objects)
+    }
+
+    /// The thread of that name, with or without `thread:` in front.
+    pub fn thread(&self, name: &str) -> Result<&'h str, Problem> {
+        let threads = self.heap.threads();
+        let short = name.strip_prefix("thread:").unwrap_or(name);
+        let fits = |wanted: &str| threads.iter().find(|thread| *thread == wanted);
+        if let Some(thread) = fits(name).or_else(|| fits(short)) {
+            return Ok(thread);
+        }
+        let error = ProbeError::UnknownThread(short.into()).to_string();
+        let near = nearest(short, threads.iter().map(|it| (it.as_str(), it.clone())));
+        match near.is_empty() && threads.is_empty() {
+            true => Err(Problem(format!("{error}\n  the heap has no threads"))),
+            false if near.is_empty() => {
+                let some: Vec<&str> = threads.iter().take(FEW).map(String::as_str).collect();
+                let more = and_more(threads.len());
+                let some = some.join(", ");
+                Err(Problem(format!("{error}\n  there are {some}{more}")))
+            }
+            false => Err(Problem::with_suggestions(error, &near)),
+        }
+    }
+
+    /// What a root refers to, if the name is one's. It may lack the index if there is only
+    /// one.
+    fn root(&self, name: &str) -> Result<Option<Target<'h>>, Problem> {
+        let Some((kind, short)) = name.split_once(':') else {
+            return Ok(None);
+        };
+        let of_kind = |root: &Root| root_kind(root.kind) == kind;
+        let roots = || self.heap.roots().iter().filter(|(root, _)| of_kind(root));
+        let mut fits: Vec<_> = roots()
+            .filter(|(root, _)| root.to_string() == name)
+            .collect();
+        if fits.is_empty() {
+            fits = roots().filter(|(root, _)| root.name == short).collect();
+        }
+        let objects: BTreeSet<ObjectId> = fits.iter().map(|(_, object)| *object).collect();
+        match (fits.first(), objects.len()) {
+            (None, _) => Ok(None),
+            (Some((root, object)), 1) => Ok(Some(Target {
+                object: *object,
+                root: Some(root),
+            })),
+            (Some(_), several) => {
+                let shown = fits.iter().take(FEW).map(|(root, object)| {
+                    let object = self.heap.name_of(*object);
+                    format!("\n  {root} → {object}")
+                });
+                let shown: String = shown.collect();
+                let more = and_more(fits.len());
+                Err(Problem(format!(
+                    "`{name}` stands for {several} objects; which one?{shown}{more}"
+                )))
+            }
+        }
+    }
+
+    /// An object by its class and number, or by its class alone.
+    fn instance(&self, name: &str, class: &str, number: Option<u64>) -> Result<ObjectId, Problem> {
+        if let Some(object) = number.and_then(|number| self.heap.find(class, number)) {
+            return Ok(object);
+        }
+        let of_class =
+            |object: &ObjectId| self.heap.class(self.heap.class_of(*object)).name == class;
+        let instances: Vec<ObjectId> = match self.has_class(class) {
+            true => self.heap.objects().filter(of_class).collect(),
+            false => Vec::new(),
+        };
+        let some = |objects: &[ObjectId]| {
+            let few = objects.iter().take(FEW);
+            let names: Vec<String> = few.map(|object| self.heap.name_of(*object)).collect();
+            format!("{}{}", names.join(", "), and_more(objects.len()))
+        };
+        match (number, instances.as_slice()) {
+            (_, []) if self.has_class(class) => Err(Problem(format!(
+                "there is no object `{name}`: class `{class}` has no instances"
+            ))),
+            (_, []) => Err(self.unknown(name)),
+            (None, [object]) => Ok(*object),
+            (None, several) => Err(Problem(format!(
+                "class `{class}` has {} instances; which one?\n  {}",
+                several.len(),
+                some(several)
+            ))),
+            (Some(number), _) => {
+                let mut near = instances.clone();
+                near.sort_by_key(|object| self.heap.number_of(*object).abs_diff(number));
+                Err(Problem(format!(
+                    "there is no object `{name}`\n  the nearest: {}",
+                    some(&near)
+                )))
+            }
+        }
+    }
+
+    fn has_class(&self, name: &str) -> bool {
+        self.heap.classes().iter().any(|class| class.name == name)
+    }
+
+    /// The error for a name that is neither an object's nor a root's.
+    fn unknown(&self, name: &str) -> Problem {
+        if self.heap.is_empty() {
+            return Problem(format!("there is no `{name}`: the heap has no objects"));
+        }
+        let (class, number) = split(name);
+        let classes = self.heap.classes().iter().map(|it| {
+            let numbered = number.filter(|number| self.heap.find(&it.name, *number).is_some());
+            let full = match numbered {
+                Some(number) => format!("{}#{number}", it.name),
+                None => it.name.clone(),
+            };
+            (it.name.as_str(), full)
+        });
+        let root_names: Vec<String> = self
+            .heap
+            .roots()
+            .iter()
+            .take(MOST_COMPARED)
+            .map(|(root, _)| root.to_string())
+            .collect();
+        let roots = root_names.iter().map(|it| (it.as_str(), it.clone()));
+        let reason = match is_like_a_root(name) {
+            true => format!("there is no root `{name}`"),
+            false => format!("there is no object and no root `{name}`"),
+        };
+        Problem::with_suggestions(reason, &nearest(class, classes.chain(roots)))
+    }
+}
+
+fn is_like_a_root(name: &str) -> bool {
+    let kinds = [
+        "static",
+        "thread",
+        "thread-object",
+        "handle",
+        "other",
+        "finalizer",
+    ];
+    name.split_once(':')
+        .is_some_and(|(kind, _)| kinds.contains(&kind))
+}
+
+/// A class, and the number behind it.
+fn split(name: &str) -> (&str, Option<u64>) {
+    match name.rsplit_once('#') {
+        Some((class, number)) => match number.parse() {
+            Ok(number) => (class, Some(number)),
+            Err(_) => (name, None),
+        },
+        None => (name, None),
+    }
+}
+
+/// A class in quotes, and the number behind it, if any.
+fn split_quoted(name: &str) -> Option<(String, Option<u64>)> {
+    let mut rest = name.strip_prefix('"')?.chars();
+    let mut class = String::new();
+    loop {
+        match rest.next()? {
+            '"' => break,
+            '\\' => class.push(rest.next()?),
+            c => class.push(c),
+        }
+    }
+    match rest.as_str() {
+        "" => Some((class, None)),
+        rest => Some((class, Some(rest.strip_prefix('#')?.parse().ok()?))),
+    }
+}
+
+/// Of names, each with what to suggest for it, those that come near; the nearest first.
+fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let enough = 1 + wanted.chars().count() / 4;
+    let mut near: Vec<(usize, String)> = Vec::new();
+    for (candidate, suggestion) in all {
+        let candidate = candidate.to_lowercase();
+        // A name without its package or kind, or without its index, is nearly right.
+        let part = candidate
+            .rsplit(['.', ':', '$', '/'])
+            .next()
+            .unwrap_or_default();
+        let part = part.split('[').next().unwrap_or_default();
+        let distance = [candidate.as_str(), part]
+            .map(|it| strsim::damerau_levenshtein(&wanted, it))
+            .into_iter()
+            .min()
+            .unwrap_or(usize::MAX);
+        if distance <= enough {
+            near.push((distance, suggestion));
+        }
+    }
+    near.sort();
+    near.dedup();
+    near.into_iter().map(|(_, it)| it).take(3).collect()
+}
+
+/// ` and 12 more`, if there are more than a few.
+fn and_more(count: usize) -> String {
+    match count.saturating_sub(FEW) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
+}

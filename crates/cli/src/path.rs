@@ -1,0 +1,189 @@
+//! `heaphound path`: the way from a root to an object.
+
+use std::path::PathBuf;
+
+use heaphound_heap::Root;
+use heaphound_heap::finding::{Evidence, Finding, Severity};
+use heaphound_heap::path::{Origin, Search, Trail, named};
+use heaphound_heap::probe::Probes;
+use heaphound_heap::root::{Part, RootSet};
+use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::view::HeapView;
+use heaphound_report::answer::{Amount, Kind};
+use heaphound_report::{Answer, Members, Report, Verdict};
+
+use crate::input;
+use crate::names::Names;
+use crate::problem::Problem;
+use crate::progress::Progress;
+
+/// Show a shortest path to an object: why it is alive. Exits with 1 if there is none.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  heaphound path shop.hhs Order#17
+  heaphound path shop.hhs Order#17 --from thread:worker-1
+  heaphound path shop.hhs Order#17 --from static:shop --avoid OrderTable
+  heaphound path shop.hhs Order#17 --count 10")]
+pub struct Args {
+    /// The heap to read; `-` is stdin.
+    pub heap: PathBuf,
+
+    /// Where paths lead.
+    object: String,
+
+    /// Where paths start, if not at any root: a thread (thread:x), an object, a root.
+    #[arg(long, value_name = "FROM")]
+    from: Option<String>,
+
+    /// Objects that are not on the path, its ends included; separated by commas.
+    #[arg(long, value_name = "OBJECTS")]
+    avoid: Vec<String>,
+
+    /// Show all distinct paths, shortest first, but no more than these. Paths that meet
+    /// an object twice do not count.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+}
+
+/// Where paths start, in the words of the command line.
+enum Start<'h> {
+    Anywhere,
+    Thread(&'h str),
+    Object(ObjectId, Option<&'h Root>),
+}
+
+pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
+    let heap = input::read(&args.heap, progress)?;
+    let names = Names::of(&heap);
+    let object = names.object(&args.object)?;
+    let avoid = names.list(&args.avoid)?;
+    let start = start_of(args.from.as_deref(), &names, &heap)?;
+    let found = progress.of("searching", || {
+        search(&heap, &start, &avoid, object, args.count)
+    });
+    let evidence = found.trails.iter().map(|trail| Evidence {
+        label: String::new(),
+        path: trail.describe(&heap),
+    });
+    let evidence: Vec<Evidence> = evidence.collect();
+    let to = heap.name_of(object);
+    let around = match avoid.is_empty() {
+        true => String::new(),
+        false => {
+            let names: Vec<String> = avoid.iter().map(|it| heap.name_of(*it)).collect();
+            format!(" around {}", names.join(", "))
+        }
+    };
+    let from = match &start {
+        Start::Anywhere => "a root".to_string(),
+        Start::Thread(thread) => format!("thread:{thread}"),
+        Start::Object(object, None) => heap.name_of(*object),
+        Start::Object(_, Some(root)) => root.to_string(),
+    };
+    let message = match evidence.len() {
+        0 => format!("no path leads from {from} to {to}{around}"),
+        1 if args.count.is_none() => format!("a shortest path from {from} to {to}{around}"),
+        1 => format!("1 path from {from} to {to}{around}"),
+        n => format!("{n} paths from {from} to {to}{around}"),
+    };
+    let mut findings = Vec::new();
+    if evidence.is_empty() {
+        findings.push(Finding {
+            kind: "not-reachable".into(),
+            severity: Severity::Error,
+            message: message.clone(),
+            objects: vec![named(&heap, object)],
+            evidence: Vec::new(),
+            place: None,
+            collection: None,
+            notes: found.notes.clone(),
+        });
+    }
+    let answer = Answer {
+        question: "path".into(),
+        arguments: vec![args.object.clone()],
+        asker: None,
+        verdict: Verdict::Set {
+            members: Members {
+                of: Kind::Paths,
+                count: evidence.len(),
+                listed: Vec::new(),
+            },
+            expected: Some(Amount::Nonempty),
+        },
+        message,
+        evidence,
+        notes: found.notes,
+    };
+    Ok(Report {
+        command: "path".into(),
+        heap: args.heap.display().to_string(),
+        answer: Some(answer),
+        findings,
+        ..Report::default()
+    })
+}
+
+fn start_of<'h>(
+    from: Option<&str>,
+    names: &Names<'h>,
+    heap: &Snapshot,
+) -> Result<Start<'h>, Problem> {
+    let Some(from) = from else {
+        return Ok(Start::Anywhere);
+    };
+    let is_thread = |it: &str| heap.threads().iter().any(|name| name == it);
+    if let Some(thread) = from.strip_prefix("thread:")
+        && (is_thread(thread) || !thread.ends_with(']'))
+    {
+        return names.thread(thread).map(Start::Thread);
+    }
+    let target = names.target(from)?;
+    Ok(Start::Object(target.object, target.root))
+}
+
+/// Some paths, and what is to be said about others.
+struct Found {
+    trails: Vec<Trail<ObjectId>>,
+    notes: Vec<String>,
+}
+
+fn search(
+    heap: &Snapshot,
+    start: &Start<'_>,
+    avoid: &[ObjectId],
+    object: ObjectId,
+    count: Option<u32>,
+) -> Found {
+    let object_of_start = match start {
+        Start::Object(object, _) => vec![*object],
+        _ => Vec::new(),
+    };
+    let from = match start {
+        Start::Anywhere => Origin::Roots(RootSet::All),
+        Start::Thread(thread) => Origin::Roots(RootSet::Thread(thread, Part::Both)),
+        Start::Object(..) => Origin::Objects(&object_of_start),
+    };
+    let search = Search { from, avoid };
+    let probes = Probes::of(heap);
+    let mut notes = Vec::new();
+    let mut trails = match count {
+        None => probes.path(&search, object).into_iter().collect(),
+        Some(count) => {
+            let found = probes.all_paths(&search, object, count as usize);
+            if !found.complete && found.trails.len() == count as usize {
+                notes.push("there are more paths".into());
+            } else if !found.complete {
+                notes.push("the search was given up: there may be more paths".into());
+            }
+            found.trails
+        }
+    };
+    if let Start::Object(_, Some(root)) = start {
+        for trail in &mut trails {
+            trail.root = Some((*root).clone());
+        }
+    }
+    Found { trails, notes }
+}

@@ -1,0 +1,221 @@
+//! Answers that are sets: of objects, threads or references.
+
+use heaphound_heap::finding::Evidence;
+use heaphound_heap::path::Search;
+use heaphound_heap::probe::ProbeError;
+use heaphound_heap::root::{Part, RootSet};
+use heaphound_heap::set::ObjectSet;
+use heaphound_heap::snapshot::ObjectId;
+use heaphound_heap::view::{HeapView, Strength};
+use heaphound_heap::{Root, RootKind};
+use heaphound_report::Members;
+use heaphound_report::answer::Kind;
+
+use super::{Asking, Set, Why};
+
+/// How many paths a finding about a set has at most.
+const MOST_PATHS: usize = 5;
+
+pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], part: Part) -> Set {
+    let threads = asking.probes.thread_reach(object, avoid, part);
+    let listed: Vec<String> = threads.iter().take(asking.limit).cloned().collect();
+    let name = asking.name(object);
+    let around = match avoid {
+        [] => String::new(),
+        _ => format!(" around {}", names(asking, avoid)),
+    };
+    let (its, their) = match part {
+        Part::Stack => (" from its stack", " from their stacks"),
+        Part::Object => (" from its thread object", " from their thread objects"),
+        Part::Both => ("", ""),
+    };
+    let message = match threads.len() {
+        0 => format!("no thread reaches {name}{its}{around}"),
+        1 => format!("1 thread reaches {name}{its}{around}"),
+        n => format!("{n} threads reach {name}{their}{around}"),
+    };
+    let mut why = Why::new(message, &[object]);
+    for thread in &listed {
+        let trail = asking.probes.thread_path(thread, part, avoid, object);
+        why.evidence
+            .extend(trail.map(|it| asking.show(format!("thread:{thread}"), &it)));
+    }
+    let members = Members {
+        of: Kind::Threads,
+        count: threads.len(),
+        listed,
+    };
+    say_what_is_left_out(&members, &mut why);
+    why.notes.extend(asking.garbage_notes(&[object]));
+    Set { members, why }
+}
+
+/// The references that `unique` would invalidate: those of any strength, in roots and in
+/// live objects. It collects before, so that garbage has no say.
+pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
+    let own = |root: &Root| {
+        root.kind == RootKind::ThreadStack && Some(root.name.as_str()) == asking.asker
+    };
+    let mut kept: Option<String> = None;
+    let mut references = Vec::new();
+    for (root, to) in asking.heap.roots() {
+        if *to != object || !RootSet::All.includes(root.kind, &root.name) {
+            continue;
+        }
+        match own(root) && kept.is_none() {
+            true => kept = Some(root.to_string()),
+            false => references.push(root.to_string()),
+        }
+    }
+    for from in asking.probes.reach_all().iter() {
+        asking.heap.for_each_edge(from, |place, strength, to| {
+            if to == object {
+                let slot = asking.heap.slot_name(from, place);
+                let strength = match strength {
+                    Strength::Strong => "",
+                    Strength::Weak => " (weak)",
+                    Strength::Dependent => " (dependent)",
+                };
+                references.push(format!("{} {slot}{strength}", asking.name(from)));
+            }
+        });
+    }
+    let name = asking.name(object);
+    let message = match references.len() {
+        0 => format!("no reference to {name} would be invalidated"),
+        1 => format!("1 reference to {name} would be invalidated"),
+        n => format!("{n} references to {name} would be invalidated"),
+    };
+    let mut why = Why::new(message, &[object]);
+    match (asking.asker, kept) {
+        (_, Some(kept)) => why.notes.push(format!("{kept} is kept")),
+        (Some(asker), None) => why.notes.push(format!(
+            "the stack of thread:{asker} has no reference to keep"
+        )),
+        (None, None) => {}
+    }
+    why.notes.extend(asking.garbage_notes(&[object]));
+    let count = references.len();
+    references.truncate(asking.limit);
+    let members = Members {
+        of: Kind::References,
+        count,
+        listed: references,
+    };
+    say_what_is_left_out(&members, &mut why);
+    Set { members, why }
+}
+
+pub fn running(asking: &Asking<'_>) -> Set {
+    let found = asking.probes.running();
+    let threads = asking.heap.threads().len();
+    let message = match (threads, found.len()) {
+        (0, _) => "no thread is running".into(),
+        (1, 1) => "1 running thread has a thread object".into(),
+        (_, n) => format!("{n} of {threads} running threads have a thread object"),
+    };
+    objects(asking, found, message)
+}
+
+pub fn thread_roots(asking: &Asking<'_>, thread: &str, part: Part) -> Result<Set, ProbeError> {
+    let found = asking.probes.thread_roots(thread, part)?;
+    let objects_word = count_of(found.len());
+    let message = match part {
+        Part::Stack => format!("the stack of thread:{thread} refers to {objects_word}"),
+        _ => format!("the roots of thread:{thread} refer to {objects_word}"),
+    };
+    Ok(objects(asking, found, message))
+}
+
+pub fn reach(asking: &Asking<'_>, from: &[ObjectId], avoid: &[ObjectId]) -> Set {
+    let (found, start) = match from {
+        [] => {
+            let mut starts = Vec::new();
+            let all = RootSet::All;
+            asking
+                .heap
+                .for_each_root_target(all, |object| starts.push(object));
+            (
+                asking.probes.reach_avoiding(&starts, avoid),
+                "the roots".into(),
+            )
+        }
+        _ => (
+            asking.probes.reach_avoiding(from, avoid),
+            names(asking, from),
+        ),
+    };
+    let around = match avoid {
+        [] => String::new(),
+        _ => format!(" around {}", names(asking, avoid)),
+    };
+    let verb = if found.len() == 1 { "is" } else { "are" };
+    let message = format!(
+        "{} {verb} reachable from {start}{around}",
+        count_of(found.len())
+    );
+    objects(asking, found, message)
+}
+
+pub fn pred(asking: &Asking<'_>, object: ObjectId) -> Set {
+    let found = asking.probes.pred(object);
+    let name = asking.name(object);
+    let message = match found.len() {
+        0 => format!("no reachable object refers to {name}"),
+        1 => format!("1 reachable object refers to {name}"),
+        n => format!("{n} reachable objects refer to {name}"),
+    };
+    let mut set = objects(asking, found, message);
+    set.why.notes.extend(asking.garbage_notes(&[object]));
+    set
+}
+
+/// Adds a path to each of the objects that a finding is about, as far as there is one.
+pub fn show_ways(asking: &Asking<'_>, why: &mut Why, members: &Members) {
+    let are_members = members.of == Kind::Objects;
+    let label = if are_members { "" } else { "how it is held" };
+    let shown = &why.objects[..why.objects.len().min(MOST_PATHS)];
+    let trails = asking.probes.paths_to_each(&Search::everywhere(), shown);
+    let ways = trails.iter().flatten().map(|it| asking.show(label, it));
+    why.evidence = ways.collect::<Vec<Evidence>>();
+    if are_members && members.count > MOST_PATHS {
+        why.notes.push(format!(
+            "paths lead to the first {MOST_PATHS} of {}",
+            members.count
+        ));
+    }
+}
+
+fn objects(asking: &Asking<'_>, found: ObjectSet<ObjectId>, message: String) -> Set {
+    let listed: Vec<ObjectId> = found.iter().take(asking.limit).collect();
+    let members = Members {
+        of: Kind::Objects,
+        count: found.len(),
+        listed: listed.iter().map(|it| asking.name(*it)).collect(),
+    };
+    let mut why = Why::new(message, &listed);
+    say_what_is_left_out(&members, &mut why);
+    Set { members, why }
+}
+
+fn say_what_is_left_out(members: &Members, why: &mut Why) {
+    if members.left_out() > 0 {
+        let (listed, count) = (members.listed.len(), members.count);
+        why.notes.push(format!(
+            "{listed} of {count} are listed; --all lists them all"
+        ));
+    }
+}
+
+fn count_of(objects: usize) -> String {
+    match objects {
+        0 => "no objects".into(),
+        1 => "1 object".into(),
+        n => format!("{n} objects"),
+    }
+}
+
+fn names(asking: &Asking<'_>, objects: &[ObjectId]) -> String {
+    let names: Vec<String> = objects.iter().map(|it| asking.name(*it)).collect();
+    names.join(", ")
+}

@@ -1,0 +1,245 @@
+//! `path` and `info`.
+
+use expect_test::expect;
+
+use crate::check;
+
+#[test]
+fn a_path_is_a_shortest_one() {
+    check(
+        "path web.heap Log",
+        expect![[r#"
+        a shortest path from a root to Log#1
+          thread-object:worker → Thread#2 .log → Log#1
+    "#]],
+    );
+    check(
+        "path web.heap Pool",
+        expect![[r#"
+        a shortest path from a root to Pool#1
+          static:pool → Pool#1
+    "#]],
+    );
+    check(
+        "path web.heap Socket#1",
+        expect![[r#"
+        a shortest path from a root to Socket#1
+          thread:worker[0] → Task#1 .connection → Connection#1 .socket → Socket#1
+    "#]],
+    );
+}
+
+#[test]
+fn paths_start_where_they_are_told_to() {
+    check(
+        "path web.heap Log --from thread:main",
+        expect![[r#"
+        a shortest path from thread:main to Log#1
+          thread-object:main → Thread#1 .locals → Locals#1 .log → Log#1
+    "#]],
+    );
+    check(
+        "path web.heap Socket#1 --from static:pool",
+        expect![[r#"
+        a shortest path from static:pool to Socket#1
+          static:pool → Pool#1 .free → Connection[]#1 [0] → Connection#1 .socket → Socket#1
+    "#]],
+    );
+    check(
+        "path web.heap Socket#1 --from Pool",
+        expect![[r#"
+        a shortest path from Pool#1 to Socket#1
+          Pool#1 .free → Connection[]#1 [0] → Connection#1 .socket → Socket#1
+    "#]],
+    );
+    check(
+        "path web.heap Task#3 --from thread:worker[0]",
+        expect![[r#"
+            a shortest path from thread:worker[0] to Task#3
+              thread:worker[0] → Task#1 .next → Task#2 .next → Task#3
+        "#]],
+    );
+    check(
+        "path web.heap Log --from thread:idle",
+        expect![[r#"
+        error[not-reachable]: no path leads from thread:idle to Log#1
+          objects: Log#1
+          fingerprint: db60b8487d1fb492
+        exit code 1
+    "#]],
+    );
+}
+
+#[test]
+fn paths_touch_nothing_that_they_avoid() {
+    check(
+        "path web.heap Connection#1 --avoid Task#1",
+        expect![[r#"
+        a shortest path from a root to Connection#1 around Task#1
+          static:pool → Pool#1 .free → Connection[]#1 [0] → Connection#1
+    "#]],
+    );
+    check(
+        "path web.heap Connection#1 --avoid Task#1,Pool",
+        expect![[r#"
+            error[not-reachable]: no path leads from a root to Connection#1 around Task#1, Pool#1
+              objects: Connection#1
+              fingerprint: 94c39f29ee6ee8ca
+            exit code 1
+        "#]],
+    );
+    check(
+        "path web.heap Pool --avoid Pool",
+        expect![[r#"
+            error[not-reachable]: no path leads from a root to Pool#1 around Pool#1
+              objects: Pool#1
+              fingerprint: b6ac592a6af1c21c
+            exit code 1
+        "#]],
+    );
+}
+
+#[test]
+fn all_paths_are_counted() {
+    check(
+        "path web.heap Connection#1 --count 10",
+        expect![[r#"
+        2 paths from a root to Connection#1
+          thread:worker[0] → Task#1 .connection → Connection#1
+          static:pool → Pool#1 .free → Connection[]#1 [0] → Connection#1
+    "#]],
+    );
+    check(
+        "path web.heap Connection#1 --count 1",
+        expect![[r#"
+        1 path from a root to Connection#1
+          thread:worker[0] → Task#1 .connection → Connection#1
+          note: there are more paths
+    "#]],
+    );
+    check(
+        "path web.heap Twice --count 10",
+        expect![[r#"
+        2 paths from a root to Twice#1
+          static:twice → Pair#1 .a → Twice#1
+          static:twice → Pair#1 .b → Twice#1
+    "#]],
+    );
+    check(
+        "path web.heap Orphan --count 10",
+        expect![[r#"
+        error[not-reachable]: no path leads from a root to Orphan#1
+          objects: Orphan#1
+          fingerprint: c58c4d4bb0e10164
+        exit code 1
+    "#]],
+    );
+}
+
+#[test]
+fn garbage_has_no_path() {
+    check(
+        "path web.heap Orphan",
+        expect![[r#"
+        error[not-reachable]: no path leads from a root to Orphan#1
+          objects: Orphan#1
+          fingerprint: c58c4d4bb0e10164
+        exit code 1
+    "#]],
+    );
+}
+
+#[test]
+fn info_tells_what_there_is() {
+    check(
+        "info web.heap",
+        expect![[r#"
+        web.heap
+                       objects  bytes
+          objects           23    312
+          reachable         22    296
+          unreachable        1     16
+          19 edges
+
+          classes (16)  bytes  objects  reachable
+          Task             48        3          3
+          Connection       32        2          2
+          Locals           32        2          2
+          Thread           32        2          2
+          Connection[]     24        1          1
+          Buffer           16        2          2
+          Orphan           16        1          0
+          Pair             16        1          1
+          Pool             16        1          1
+          Request          16        1          1
+          Session          16        1          1
+          Socket           16        2          2
+          Config            8        1          1
+          Log               8        1          1
+          Twice             8        1          1
+          User              8        1          1
+
+          roots          count
+          static             3
+          thread-object      2
+          thread             3
+          handle             1
+
+          threads  stack roots  thread object
+          idle               0           none
+          main               1       Thread#1
+          worker             2       Thread#2
+    "#]],
+    );
+    check(
+        "info web.heap --sort count --limit 2",
+        expect![[r#"
+        web.heap
+                       objects  bytes
+          objects           23    312
+          reachable         22    296
+          unreachable        1     16
+          19 edges
+
+          classes (16)  bytes  objects  reachable
+          Task             48        3          3
+          Buffer           16        2          2
+          … and 14 more
+
+          roots          count
+          static             3
+          thread-object      2
+          thread             3
+          handle             1
+
+          threads  stack roots  thread object
+          idle               0           none
+          main               1       Thread#1
+          worker             2       Thread#2
+    "#]],
+    );
+    check(
+        "info names.heap --sort name",
+        expect![[r#"
+        names.heap
+                       objects  bytes
+          objects            5     72
+          reachable          4     56
+          unreachable        1     16
+          3 edges
+
+          classes (4)               bytes  objects  reachable
+          Map<K, V>                    48        3          2
+          handle::Entry                 8        1          1
+          java.util.HashMap$Node[]     16        1          1
+
+          roots   count
+          static      2
+          thread      2
+          handle      1
+
+          threads  stack roots  thread object
+          main               2           none
+    "#]],
+    );
+}

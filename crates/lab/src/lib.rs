@@ -1,0 +1,50 @@
+//! The lab: the papers' experiments on our heap, their figures beside ours.
+//!
+//! An experiment measures ratios inside one run: what is compared is interleaved, and of
+//! many rounds the median counts. Where the machine's noise may be larger than what is to be
+//! shown, instructions are counted too ([`callgrind`]), as a second witness.
+#![forbid(unsafe_code)]
+
+pub mod callgrind;
+pub mod measure;
+mod probes;
+pub mod report;
+
+pub use report::{Better, Report, Row};
+
+/// How an experiment is run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// Under a minute, at the price of smaller heaps and fewer rounds.
+    pub quick: bool,
+}
+
+/// An experiment.
+pub struct Experiment {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub about: &'static str,
+    /// Runs it.
+    pub run: fn(&Options, Tell<'_>) -> Report,
+}
+
+/// Is told what an experiment is doing.
+pub type Tell<'a> = &'a mut dyn FnMut(&str);
+
+/// All experiments, in the order of the papers.
+pub const EXPERIMENTS: &[Experiment] = &[Experiment {
+    name: "probes",
+    about: "PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it",
+    run: probes::run,
+}];
+
+/// The experiment of that name.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|it| it.name == name)
+}
+
+/// Work whose instructions are counted by running it in a process of its own.
+pub fn count(what: &str, times: usize) -> bool {
+    probes::count(what, times)
+}

@@ -1,0 +1,120 @@
+//! Answers: what a heap says when it is asked, and why.
+
+use heaphound_heap::finding::Evidence;
+
+/// What a heap answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The question: `is-shared`.
+    pub question: String,
+    /// The objects and threads that it was about.
+    pub arguments: Vec<String>,
+    /// The thread that asked.
+    pub asker: Option<String>,
+    /// The answer.
+    pub verdict: Verdict,
+    /// The same, in a sentence.
+    pub message: String,
+    /// The paths that prove it.
+    pub evidence: Vec<Evidence>,
+    /// What else one should know: what was left out, what the answer rests on.
+    pub notes: Vec<String>,
+}
+
+/// An answer, in short.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// To a question of yes or no.
+    Truth {
+        /// Whether it is so.
+        yes: bool,
+        /// Whether it should be.
+        expected: bool,
+    },
+    /// To a question for some of the heap.
+    Set {
+        /// What was found.
+        members: Members,
+        /// Whether there should be something, if that was said.
+        expected: Option<Amount>,
+    },
+}
+
+impl Verdict {
+    /// Whether the answer is what was expected.
+    pub fn is_expected(&self) -> bool {
+        match self {
+            Self::Truth { yes, expected } => yes == expected,
+            Self::Set { members, expected } => match expected {
+                None => true,
+                Some(Amount::Empty) => members.count == 0,
+                Some(Amount::Nonempty) => members.count > 0,
+            },
+        }
+    }
+}
+
+/// What was found, as far as it is listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Members {
+    /// What they are.
+    pub of: Kind,
+    /// How many there are.
+    pub count: usize,
+    /// The first of them.
+    pub listed: Vec<String>,
+}
+
+impl Members {
+    /// How many are not listed. Paths are not listed, but shown as evidence.
+    pub fn left_out(&self) -> usize {
+        match self.of {
+            Kind::Paths => 0,
+            _ => self.count - self.listed.len(),
+        }
+    }
+}
+
+/// What members of a set are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Objects, by name.
+    Objects,
+    /// Threads, by name. How each reaches what was asked about is in the evidence.
+    Threads,
+    /// Slots and roots.
+    References,
+    /// Paths: they are the evidence.
+    Paths,
+}
+
+impl Kind {
+    /// As JSON spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Objects => "objects",
+            Self::Threads => "threads",
+            Self::References => "references",
+            Self::Paths => "paths",
+        }
+    }
+}
+
+/// How much one may expect to find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Amount {
+    /// Nothing.
+    Empty,
+    /// Something.
+    Nonempty,
+}
+
+impl Amount {
+    /// As the command line spells it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Nonempty => "nonempty",
+        }
+    }
+}

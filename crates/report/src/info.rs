@@ -1,0 +1,77 @@
+//! What a heap consists of.
+
+use serde::Serialize;
+
+/// What a heap consists of.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Info {
+    /// All objects.
+    pub total: Amount,
+    /// Those that the roots reach.
+    pub reachable: Amount,
+    /// The others.
+    pub unreachable: Amount,
+    /// Edges of all strengths, those of garbage included.
+    pub edges: usize,
+    /// How many classes there are, with and without instances.
+    pub class_count: usize,
+    /// The first classes, in the order asked for. Classes without instances are not
+    /// among them.
+    pub classes: Vec<Class>,
+    /// Classes with instances that are not listed.
+    pub classes_left_out: usize,
+    /// Roots by kind; kinds without any are not there.
+    pub roots: Vec<Roots>,
+    /// Running threads.
+    pub threads: Vec<Thread>,
+}
+
+/// Some objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Amount {
+    /// How many.
+    pub objects: usize,
+    /// The bytes that they take.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// One object more.
+    pub fn add(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// The instances of a class.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// How many, garbage included.
+    pub objects: usize,
+    /// The bytes that they take.
+    pub bytes: u64,
+    /// How many the roots reach.
+    pub reachable_objects: usize,
+}
+
+/// Roots of a kind.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Roots {
+    /// `static`, `thread`, `thread-object`, `handle`, `other`, `finalizer`.
+    pub kind: &'static str,
+    /// How many.
+    pub count: usize,
+}
+
+/// A running thread.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Thread {
+    /// Its name.
+    pub name: String,
+    /// How many roots its stack has.
+    pub stack_roots: usize,
+    /// The object that stands for it.
+    pub object: Option<String>,
+}

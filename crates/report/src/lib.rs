@@ -1,0 +1,68 @@
+//! Findings and answers, on paper.
+//!
+//! A [`Report`] is all that one run of a command says. It becomes [`text`] for a terminal
+//! or [`json`] for a program. Text shortens long paths and says so; JSON has all of them.
+//!
+//! ```
+//! use heaphound_heap::finding::{Finding, Severity};
+//!
+//! let finding = Finding {
+//!     kind: "shared".into(),
+//!     severity: Severity::Error,
+//!     message: "Node#3 is shared".into(),
+//!     objects: Vec::new(),
+//!     evidence: Vec::new(),
+//!     place: Some("src/main.rs:7".into()),
+//!     collection: None,
+//!     notes: Vec::new(),
+//! };
+//! let text = heaphound_report::text::finding(&finding, 80);
+//! assert!(text.contains("Node#3 is shared"));
+//! ```
+//!
+//! Elsewhere: what a finding is (`heaphound_heap::finding`), and whether a terminal wants
+//! colour: the text has it, and whoever prints may strip it.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod info;
+pub mod json;
+mod shorten;
+pub mod text;
+
+use heaphound_heap::finding::Finding;
+
+pub use answer::{Answer, Members, Verdict};
+pub use info::Info;
+
+/// All that one run of a command says.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Report {
+    /// The command: `probe`.
+    pub command: String,
+    /// The heap that it was about, by its file.
+    pub heap: String,
+    /// What the heap answered, if it was asked.
+    pub answer: Option<Answer>,
+    /// What the heap consists of, if that was asked.
+    pub info: Option<Info>,
+    /// What was written, if anything was.
+    pub written: Option<Written>,
+    /// What is notable.
+    pub findings: Vec<Finding>,
+}
+
+/// A heap that was written to a file.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Written {
+    /// The file.
+    pub file: String,
+    /// `text` or `binary`.
+    pub format: String,
+    /// Objects in it.
+    pub objects: usize,
+    /// Edges in it.
+    pub edges: usize,
+    /// Its size.
+    pub file_bytes: u64,
+}

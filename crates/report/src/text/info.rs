@@ -1,0 +1,97 @@
+//! What a heap consists of, in tables.
+
+use super::page::Page;
+use super::{BOLD, DIM, PLAIN};
+use crate::info::{Amount, Info};
+
+/// Puts all that is known of a heap.
+pub fn put(page: &mut Page, heap: &str, info: &Info) {
+    page.put(BOLD, heap);
+    page.end();
+    if info.total.objects == 0 {
+        page.put(PLAIN, "  the heap has no objects");
+        page.end();
+    }
+    let amount = |amount: Amount| vec![count(amount.objects as u64), count(amount.bytes)];
+    let rows = [
+        ("objects", info.total),
+        ("reachable", info.reachable),
+        ("unreachable", info.unreachable),
+    ];
+    let rows = rows.map(|(title, it)| (title.into(), amount(it)));
+    put_table(page, &["", "objects", "bytes"], &rows);
+    page.put(PLAIN, &format!("  {} edges", count(info.edges as u64)));
+    page.end();
+
+    page.end();
+    let title = format!("classes ({})", info.class_count);
+    let rows = info.classes.iter().map(|class| {
+        let reachable = class.reachable_objects as u64;
+        let numbers = [class.bytes, class.objects as u64, reachable];
+        (class.name.clone(), numbers.map(count).to_vec())
+    });
+    let rows: Vec<_> = rows.collect();
+    put_table(page, &[&title, "bytes", "objects", "reachable"], &rows);
+    if info.classes_left_out > 0 {
+        page.put(DIM, &format!("  … and {} more", info.classes_left_out));
+        page.end();
+    }
+
+    page.end();
+    let rows = info.roots.iter().map(|roots| {
+        let number = count(roots.count as u64);
+        (roots.kind.to_string(), vec![number])
+    });
+    put_table(page, &["roots", "count"], &rows.collect::<Vec<_>>());
+
+    page.end();
+    let rows = info.threads.iter().map(|thread| {
+        let stack = count(thread.stack_roots as u64);
+        let object = thread.object.clone().unwrap_or("none".into());
+        (thread.name.clone(), vec![stack, object])
+    });
+    let titles = ["threads", "stack roots", "thread object"];
+    put_table(page, &titles, &rows.collect::<Vec<_>>());
+}
+
+/// Puts rows of a name and some numbers, aligned.
+fn put_table(page: &mut Page, titles: &[&str], rows: &[(String, Vec<String>)]) {
+    let width = |text: &str| text.chars().count();
+    let names = rows.iter().map(|(name, _)| width(name));
+    let first = names.max().unwrap_or(0).max(width(titles[0]));
+    let column = |nth: usize| {
+        let cells = rows.iter().map(|(_, cells)| width(&cells[nth]));
+        cells.max().unwrap_or(0).max(width(titles[nth + 1]))
+    };
+    let widths: Vec<usize> = (0..titles.len() - 1).map(column).collect();
+    let line = |name: &str, cells: &mut dyn Iterator<Item = &str>| {
+        let mut line = format!("  {name:first$}");
+        for (cell, width) in cells.zip(&widths) {
+            line.push_str(&format!("  {cell:>width$}"));
+        }
+        line
+    };
+    page.put(DIM, &line(titles[0], &mut titles[1..].iter().copied()));
+    page.end();
+    for (name, cells) in rows {
+        page.put(PLAIN, &line(name, &mut cells.iter().map(String::as_str)));
+        page.end();
+    }
+    if rows.is_empty() {
+        page.put(PLAIN, "  none");
+        page.end();
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,166 @@
+//! Reports for people, on a terminal.
+//!
+//! The text has colours; whoever prints it where there are none strips them. Names come from
+//! files that strangers may have written, so `page.rs` lets no control character through.
+
+mod info;
+mod page;
+mod path;
+
+use anstyle::{AnsiColor, Style};
+use heaphound_heap::finding::{Evidence, Finding, Severity};
+
+use crate::answer::{Answer, Kind, Members, Verdict};
+use crate::{Report, Written};
+use page::Page;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const PLAIN: Style = Style::new();
+
+/// A report as text for a terminal of that many columns.
+pub fn report(report: &Report, width: usize) -> String {
+    let mut page = Page::new(width);
+    if let Some(answer) = &report.answer {
+        put_answer(&mut page, answer, !report.findings.is_empty());
+    }
+    if let Some(info) = &report.info {
+        info::put(&mut page, &report.heap, info);
+    }
+    if let Some(written) = &report.written {
+        put_written(&mut page, written);
+    }
+    for finding in &report.findings {
+        put_finding(&mut page, finding);
+    }
+    page.finish()
+}
+
+/// A finding as text for a terminal of that many columns.
+pub fn finding(finding: &Finding, width: usize) -> String {
+    let mut page = Page::new(width);
+    put_finding(&mut page, finding);
+    page.finish()
+}
+
+/// What is said of a job that could not be done.
+pub fn error(message: &str) -> String {
+    let mut page = Page::new(usize::MAX);
+    page.put(style_of(Severity::Error), "error");
+    page.put(BOLD, ": ");
+    for line in message.lines() {
+        page.put(PLAIN, line);
+        page.end();
+    }
+    page.finish()
+}
+
+/// An answer; in short, if findings say the rest.
+fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
+    match &answer.verdict {
+        Verdict::Truth { yes, expected } => {
+            let word = |yes: bool| if yes { "yes" } else { "no" };
+            page.put(BOLD, word(*yes));
+            match in_short {
+                true => page.put(DIM, &format!(" (expected {})", word(*expected))),
+                false => page.put(PLAIN, &format!(": {}", answer.message)),
+            }
+            page.end();
+        }
+        // That there is none is all that can be said, and the finding says it.
+        Verdict::Set { members, .. } if in_short && members.of == Kind::Paths => {}
+        Verdict::Set { members, expected } => {
+            page.put(BOLD, &answer.message);
+            if let Some(expected) = expected.filter(|_| in_short) {
+                page.put(DIM, &format!(" (expected {})", expected.word()));
+            }
+            page.end();
+            // The evidence has the others, each with its path.
+            if matches!(members.of, Kind::Objects | Kind::References) {
+                put_members(page, members);
+            }
+        }
+    }
+    if !in_short {
+        put_evidence(page, &answer.evidence);
+        put_notes(page, &answer.notes);
+    }
+}
+
+fn put_members(page: &mut Page, members: &Members) {
+    for member in &members.listed {
+        page.put(PLAIN, &format!("  {member}"));
+        page.end();
+    }
+    if members.left_out() > 0 {
+        page.put(DIM, &format!("  … and {} more", members.left_out()));
+        page.end();
+    }
+}
+
+fn put_finding(page: &mut Page, finding: &Finding) {
+    let style = style_of(finding.severity);
+    page.put(style, &format!("{}[{}]", finding.severity, finding.kind));
+    page.put(BOLD, &format!(": {}", finding.message));
+    page.end();
+    let names: Vec<&str> = finding.objects.iter().map(|it| it.name.as_str()).collect();
+    put_entry(page, "objects", &names.join(", "));
+    put_evidence(page, &finding.evidence);
+    put_notes(page, &finding.notes);
+    put_entry(page, "place", finding.place.as_deref().unwrap_or_default());
+    if let Some(collection) = finding.collection {
+        put_entry(page, "collection", &collection.to_string());
+    }
+    put_entry(page, "fingerprint", &finding.fingerprint().to_string());
+}
+
+/// A line with a title, unless there is nothing to say.
+fn put_entry(page: &mut Page, title: &str, text: &str) {
+    if !text.is_empty() {
+        page.put(DIM, &format!("  {title}: "));
+        page.put(PLAIN, text);
+        page.end();
+    }
+}
+
+fn put_evidence(page: &mut Page, evidence: &[Evidence]) {
+    for Evidence { label, path } in evidence {
+        let mut indent = 2;
+        if !label.is_empty() {
+            page.put(PLAIN, &format!("  {label}:"));
+            page.end();
+            indent = 4;
+        }
+        path::put(page, path, indent);
+    }
+}
+
+fn put_notes(page: &mut Page, notes: &[String]) {
+    for note in notes {
+        put_entry(page, "note", note);
+    }
+}
+
+fn put_written(page: &mut Page, written: &Written) {
+    let Written {
+        file,
+        format,
+        objects,
+        edges,
+        file_bytes,
+    } = written;
+    page.put(
+        PLAIN,
+        &format!("wrote {file} ({format}, {file_bytes} bytes): {objects} objects, {edges} edges"),
+    );
+    page.end();
+}
+
+fn style_of(severity: Severity) -> Style {
+    let color = match severity {
+        Severity::Note => AnsiColor::Cyan,
+        Severity::Warning => AnsiColor::Yellow,
+        Severity::Error => AnsiColor::Red,
+    };
+    color.on_default().bold()
+}

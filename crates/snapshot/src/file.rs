@@ -1,0 +1,136 @@
+//! Files: which format, reading, and writing without losing what was there.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use heaphound_heap::snapshot::Snapshot;
+
+use crate::{BinaryError, MAGIC, Progress, TextErrors};
+use crate::{read_binary, read_text, write_binary, write_text};
+
+/// How a heap is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Heap text, for people: `.heap` or `.txt`.
+    Text,
+    /// The compact binary form: `.hhs`.
+    Binary,
+}
+
+impl Format {
+    /// The format that a file's extension promises.
+    pub fn from_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "heap" | "txt" => Some(Self::Text),
+            "hhs" => Some(Self::Binary),
+            _ => None,
+        }
+    }
+
+    /// The format that a file's first bytes show. What is not binary is text.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        match bytes.starts_with(&MAGIC) {
+            true => Self::Binary,
+            false => Self::Text,
+        }
+    }
+}
+
+/// Why a heap could not be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The file could not be read.
+    Io(PathBuf, io::Error),
+    /// The text has mistakes.
+    Text(TextErrors),
+    /// The bytes are not a heap.
+    Binary(BinaryError),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Text(errors) => errors.fmt(f),
+            Self::Binary(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a heap of either format. Errors speak of it by `name`; `progress` is told about
+/// once a megabyte how many bytes of how many are done.
+///
+/// # Errors
+/// If the bytes are not a heap.
+pub fn read(bytes: &[u8], name: &str, progress: Progress<'_>) -> Result<Snapshot, ReadError> {
+    match Format::from_bytes(bytes) {
+        Format::Text => read_text(bytes, name, progress).map_err(ReadError::Text),
+        Format::Binary => read_binary(bytes, name, progress).map_err(ReadError::Binary),
+    }
+}
+
+/// Reads a file of either format.
+///
+/// # Errors
+/// If it cannot be read, or is not a heap.
+pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snapshot, ReadError> {
+    let path = path.as_ref();
+    let bytes = fs::read(path).map_err(|error| ReadError::Io(path.into(), error))?;
+    read(&bytes, &path.display().to_string(), progress)
+}
+
+/// Writes a file. It is complete before it takes the place of one that was there.
+///
+/// # Errors
+/// If it cannot be written, or the heap not in that format; then what was there still is.
+pub fn write_file(
+    path: impl AsRef<Path>,
+    heap: &Snapshot,
+    format: Format,
+    progress: Progress<'_>,
+) -> io::Result<()> {
+    let path = path.as_ref();
+    let beside = beside(path)?;
+    let mut write = || {
+        let mut out = BufWriter::new(File::create_new(&beside)?);
+        match format {
+            Format::Text => write_text(heap, &mut out, progress)?,
+            Format::Binary => write_binary(heap, &mut out, progress)?,
+        }
+        out.flush()?;
+        // Renamed before its bytes are on the disk, a crash could leave an empty file.
+        out.get_ref().sync_all()?;
+        drop(out);
+        fs::rename(&beside, path)
+    };
+    let done = write();
+    if done
+        .as_ref()
+        .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)
+    {
+        let _ = fs::remove_file(&beside);
+    }
+    done
+}
+
+/// A name in the same directory that no other process uses.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.part", std::process::id()));
+    Ok(path.with_file_name(hidden))
+}

@@ -1,0 +1,39 @@
+//! Heaps as files.
+//!
+//! [Heap text](read_text) is for people: tests, bug reports, heaps made by scripts. The
+//! [binary form](read_binary) is for size and speed. [`read`] tells them apart. Both give
+//! a [`Snapshot`] or an error with a place; no input makes them panic, and none makes them
+//! take much more memory than its own size allows.
+//!
+//! ```
+//! use heaphound_heap::view::live_objects;
+//!
+//! let heap = heaphound_snapshot::read(
+//!     b"root main -> List#1
+//!       List#1.head -> Node#1
+//!       Node#1.next -> Node#2",
+//!     "list.heap",
+//!     &mut |_, _| {},
+//! )
+//! .unwrap();
+//! assert_eq!(live_objects(&heap).len(), 3);
+//! ```
+//!
+//! Elsewhere: what a snapshot is (`heaphound_heap::snapshot`).
+#![forbid(unsafe_code)]
+
+mod binary;
+mod budget;
+mod file;
+mod text;
+mod variants;
+
+#[doc(hidden)]
+pub use binary::checksum;
+pub use binary::{BinaryError, MAGIC, read_binary, write_binary};
+pub use file::{Format, ReadError, read, read_file, write_file};
+pub use heaphound_heap::snapshot::Snapshot;
+pub use text::{Mistake, TextErrors, read_text, write_text};
+
+/// Is told from time to time how much of how much is done.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);

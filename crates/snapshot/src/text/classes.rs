@@ -1,0 +1,376 @@
+//! The classes of a heap text: as declared, and as they are looked up.
+
+use std::borrow::Cow;
+
+use heaphound_heap::class::Elements;
+use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind};
+
+use super::cursor::Cursor;
+use super::grammar::arrow;
+use super::hash::Map;
+use super::mistake::{Mistakes, Parse, oops};
+use super::names::{Style, nearest};
+use crate::budget::Budget;
+use crate::variants::{MOST_VARIANTS, intern};
+
+/// All classes of a text.
+#[derive(Default)]
+pub struct Schema<'a> {
+    pub classes: Vec<ClassInfo>,
+    /// The places of fields, by class and name.
+    pub fields: Vec<Map<String, u32>>,
+    /// Classes with a mistake: what they lack is not told.
+    broken: Vec<bool>,
+    by_name: Map<Cow<'a, str>, u32>,
+}
+
+impl<'a> Schema<'a> {
+    /// The place of a class.
+    #[inline]
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Adds a class without fields.
+    pub fn add(&mut self, name: Cow<'a, str>) -> u32 {
+        let place = self.classes.len() as u32;
+        self.classes.push(ClassInfo {
+            id: ClassId(place + 1),
+            name: name.clone().into_owned(),
+            superclass: None,
+            fields: Vec::new(),
+            elements: None,
+        });
+        self.fields.push(Map::default());
+        self.broken.push(false);
+        self.by_name.insert(name, place);
+        place
+    }
+
+    /// Adds a field.
+    pub fn add_field(&mut self, class: u32, name: String, kind: FieldKind) -> u32 {
+        let fields = &mut self.classes[class as usize].fields;
+        let place = fields.len() as u32;
+        let offset = match fields.last() {
+            Some(last) => last.offset.saturating_add(bytes(last.kind)),
+            None => 8,
+        };
+        self.fields[class as usize].insert(name.clone(), place);
+        fields.push(FieldInfo { name, offset, kind });
+        place
+    }
+
+    /// Says that a class is not there, once for each name.
+    #[cold]
+    pub fn unknown_class(&mut self, name: Cow<'a, str>, at: usize) -> Box<super::mistake::Oops> {
+        let near = nearest(&name, self.classes.iter().map(|it| it.name.as_str()));
+        let message = format!("there is no class `{name}`");
+        let oops = oops(at, message).meant(near);
+        let class = self.add(name);
+        self.broken[class as usize] = true;
+        oops
+    }
+
+    /// Says that a class has no such field.
+    #[cold]
+    pub fn unknown_field(&self, class: u32, name: &str, at: usize) -> Box<super::mistake::Oops> {
+        let info = &self.classes[class as usize];
+        let near = nearest(name, info.fields.iter().map(|it| it.name.as_str()));
+        let message = match self.is_broken(class) {
+            true => String::new(),
+            false => format!("`{}` has no field `{name}`", info.name),
+        };
+        oops(at, message).meant(near)
+    }
+
+    /// Whether the class has a mistake.
+    pub fn is_broken(&self, class: u32) -> bool {
+        self.broken[class as usize]
+    }
+}
+
+fn bytes(kind: FieldKind) -> u32 {
+    match kind {
+        FieldKind::Plain(kind) => kind.bytes() as u32,
+        FieldKind::Owned => 0,
+        _ => 4,
+    }
+}
+
+/// A class as its line says it.
+struct Declared<'a> {
+    /// The superclass, and where it is named.
+    above: Option<(Cow<'a, str>, usize)>,
+    fields: Vec<(Cow<'a, str>, FieldKind, usize)>,
+    at: usize,
+}
+
+/// The classes that a text declares; nothing if it declares none.
+pub fn declared<'a>(
+    text: &'a str,
+    mistakes: &mut Mistakes<'_>,
+    budget: &mut Budget,
+) -> Option<Schema<'a>> {
+    let mut schema = Schema::default();
+    let mut lines = Vec::new();
+    let mut cursor = Cursor::new(text);
+    let mut any = false;
+    while !cursor.is_done() && !mistakes.are_enough() {
+        cursor.skip_blanks();
+        if cursor.peek() == Some(b'c') && cursor.eat_keyword("class") {
+            any = true;
+            if let Err(oops) = class_line(&mut cursor, &mut schema, &mut lines) {
+                mistakes.add(oops);
+            }
+        }
+        cursor.next_line();
+    }
+    if !any {
+        return None;
+    }
+    extend(&mut schema, lines, mistakes, budget);
+    Some(schema)
+}
+
+/// `class Node : Base { next ->, value: u32 }`, behind the word.
+fn class_line<'a>(
+    cursor: &mut Cursor<'a>,
+    schema: &mut Schema<'a>,
+    lines: &mut Vec<Declared<'a>>,
+) -> Parse<()> {
+    cursor.skip_blanks();
+    let at = cursor.at();
+    let name = cursor.name(Style::Class, "the name of a class")?;
+    if let Some(before) = schema.find(&name) {
+        let first = lines[before as usize].at;
+        return Err(oops(at, format!("`{name}` is declared twice")).other(first));
+    }
+    let class = schema.add(name);
+    lines.push(Declared {
+        above: None,
+        fields: Vec::new(),
+        at,
+    });
+    let line = &mut lines[class as usize];
+    let done = class_body(cursor, line, &mut schema.classes[class as usize]);
+    schema.broken[class as usize] = done.is_err();
+    done
+}
+
+fn class_body<'a>(
+    cursor: &mut Cursor<'a>,
+    line: &mut Declared<'a>,
+    class: &mut ClassInfo,
+) -> Parse<()> {
+    cursor.skip_blanks();
+    if cursor.eat(b':') {
+        cursor.skip_blanks();
+        let at = cursor.at();
+        line.above = Some((cursor.name(Style::Class, "the superclass")?, at));
+    }
+    if !cursor.is_at_end() {
+        cursor.expect(b'{')?;
+        loop {
+            cursor.skip_blanks();
+            if cursor.eat(b'}') {
+                break;
+            }
+            member(cursor, line, class)?;
+            cursor.skip_blanks();
+            if cursor.eat(b',') {
+                continue;
+            }
+            if cursor.eat(b'}') {
+                break;
+            }
+            return Err(cursor.expected("`}` or `,`"));
+        }
+    }
+    match cursor.is_at_end() {
+        true => Ok(()),
+        false => Err(cursor.expected("the end of the line")),
+    }
+}
+
+/// A field, or what the elements are.
+fn member<'a>(
+    cursor: &mut Cursor<'a>,
+    line: &mut Declared<'a>,
+    class: &mut ClassInfo,
+) -> Parse<()> {
+    let at = cursor.at();
+    if cursor.eat(b'[') {
+        cursor.expect(b']')?;
+        let elements = match arrow(cursor) {
+            Some(FieldKind::Opt) => Elements::Refs,
+            Some(_) => return Err(oops(at, "elements hold strongly: `[] ->`")),
+            None if cursor.eat(b':') => match field_kind(cursor)? {
+                FieldKind::Plain(kind) => Elements::Plain(kind),
+                _ => return Err(oops(at, "elements are references or plain data")),
+            },
+            None => return Err(cursor.expected("`->` or `:`")),
+        };
+        return set_elements(class, elements, at);
+    }
+    let is_bare = cursor.peek() != Some(b'"');
+    let name = cursor.name(Style::Field, "a field")?;
+    let kind = match arrow(cursor) {
+        Some(kind) => kind,
+        None if cursor.eat(b':') => field_kind(cursor)?,
+        None if is_bare && name == "text" => return set_elements(class, Elements::Text, at),
+        None => return Err(cursor.expected("`->` or `:`")),
+    };
+    line.fields.push((name, kind, at));
+    Ok(())
+}
+
+fn set_elements(class: &mut ClassInfo, elements: Elements, at: usize) -> Parse<()> {
+    match class.elements.replace(elements) {
+        None => Ok(()),
+        Some(_) => Err(oops(at, format!("`{}` has elements already", class.name))),
+    }
+}
+
+const KINDS: [(&str, FieldKind); 13] = [
+    ("bool", FieldKind::Plain(PlainKind::Bool)),
+    ("char", FieldKind::Plain(PlainKind::Char)),
+    ("u8", FieldKind::Plain(PlainKind::U8)),
+    ("u16", FieldKind::Plain(PlainKind::U16)),
+    ("u32", FieldKind::Plain(PlainKind::U32)),
+    ("u64", FieldKind::Plain(PlainKind::U64)),
+    ("i8", FieldKind::Plain(PlainKind::I8)),
+    ("i16", FieldKind::Plain(PlainKind::I16)),
+    ("i32", FieldKind::Plain(PlainKind::I32)),
+    ("i64", FieldKind::Plain(PlainKind::I64)),
+    ("f32", FieldKind::Plain(PlainKind::F32)),
+    ("f64", FieldKind::Plain(PlainKind::F64)),
+    ("owned", FieldKind::Owned),
+];
+
+/// The word for a kind that is neither a slot nor an enum.
+pub fn kind_word(kind: FieldKind) -> &'static str {
+    let found = KINDS.iter().find(|it| it.1 == kind);
+    found.map_or("owned", |it| it.0)
+}
+
+fn field_kind(cursor: &mut Cursor<'_>) -> Parse<FieldKind> {
+    cursor.skip_blanks();
+    let at = cursor.at();
+    let word = cursor.name(Style::Variant, "a kind, as in `u32`")?;
+    if let Some(&(_, kind)) = KINDS.iter().find(|it| it.0 == word) {
+        return Ok(kind);
+    }
+    if word != "enum" {
+        let all = KINDS.iter().map(|it| it.0).chain(["enum"]);
+        return Err(oops(at, format!("there is no kind `{word}`")).meant(nearest(&word, all)));
+    }
+    cursor.expect(b'(')?;
+    let mut names: Vec<Cow<'_, str>> = Vec::new();
+    loop {
+        cursor.skip_blanks();
+        if cursor.eat(b')') {
+            break;
+        }
+        let at = cursor.at();
+        let name = cursor.name(Style::Variant, "a variant")?;
+        if names.contains(&name) {
+            return Err(oops(at, format!("the variant `{name}` is there twice")));
+        }
+        if names.len() == MOST_VARIANTS {
+            return Err(oops(
+                at,
+                format!("an enum has at most {MOST_VARIANTS} variants"),
+            ));
+        }
+        names.push(name);
+        cursor.skip_blanks();
+        if !cursor.eat(b',') {
+            cursor.expect(b')')?;
+            break;
+        }
+    }
+    let names: Vec<&str> = names.iter().map(|it| it.as_ref()).collect();
+    match intern(&names) {
+        Some(variants) => Ok(FieldKind::Plain(PlainKind::Enum { variants })),
+        None => Err(oops(at, "too many enums have been read by this process")),
+    }
+}
+
+/// Gives each class the fields of its superclass, and then its own.
+fn extend<'a>(
+    schema: &mut Schema<'a>,
+    mut lines: Vec<Declared<'a>>,
+    mistakes: &mut Mistakes<'_>,
+    budget: &mut Budget,
+) {
+    for (class, line) in lines.iter().enumerate() {
+        let Some((name, at)) = &line.above else {
+            continue;
+        };
+        match schema.find(name) {
+            Some(above) => schema.classes[class].superclass = Some(ClassId(above + 1)),
+            None => {
+                let oops = schema.unknown_class(name.clone(), *at);
+                mistakes.add(oops);
+                schema.broken[class] = true;
+            }
+        }
+    }
+    lines.resize_with(schema.classes.len(), || Declared {
+        above: None,
+        fields: Vec::new(),
+        at: 0,
+    });
+    let mut done = vec![false; lines.len()];
+    let mut waits = vec![false; lines.len()];
+    for class in 0..lines.len() {
+        let mut chain = Vec::new();
+        let mut next = Some(class);
+        while let Some(class) = next.filter(|&class| !done[class]) {
+            if std::mem::replace(&mut waits[class], true) {
+                let at = lines[class].above.as_ref().map_or(0, |above| above.1);
+                let name = &schema.classes[class].name;
+                mistakes.add(oops(at, format!("`{name}` extends itself")));
+                schema.classes[class].superclass = None;
+                break;
+            }
+            chain.push(class);
+            let above = schema.classes[class].superclass;
+            next = above.map(|id| id.0 as usize - 1);
+        }
+        for class in chain.into_iter().rev() {
+            done[class] = true;
+            if let Err(oops) = complete(schema, class, &lines[class], budget) {
+                schema.broken[class] = true;
+                mistakes.add(oops);
+            }
+        }
+    }
+}
+
+fn complete(
+    schema: &mut Schema<'_>,
+    class: usize,
+    line: &Declared<'_>,
+    budget: &mut Budget,
+) -> Parse<()> {
+    if let Some(above) = schema.classes[class].superclass {
+        let above = above.0 as usize - 1;
+        schema.broken[class] |= schema.broken[above];
+        let fields = &schema.classes[above].fields;
+        let cost = fields.iter().map(|field| 128 + 2 * field.name.len());
+        if !budget.spend(cost.sum()) {
+            return Err(oops(line.at, "the classes inherit too many fields in all"));
+        }
+        schema.classes[class].fields = fields.clone();
+        schema.fields[class] = schema.fields[above].clone();
+    }
+    for (name, kind, at) in &line.fields {
+        if schema.fields[class].contains_key(name.as_ref()) {
+            let class = &schema.classes[class].name;
+            return Err(oops(*at, format!("`{class}` has a field `{name}` already")));
+        }
+        schema.add_field(class as u32, name.clone().into_owned(), *kind);
+    }
+    Ok(())
+}

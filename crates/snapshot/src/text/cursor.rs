@@ -1,0 +1,334 @@
+//! Walking along the bytes of a text: blanks, words, numbers, quotes.
+
+use std::borrow::Cow;
+
+use heaphound_heap::Value;
+
+use super::mistake::{Oops, Parse, oops};
+use super::names::{Style, bare_length};
+
+/// A place in a text. It never leaves its line unless told to.
+pub struct Cursor<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// A value as it is written. What it means depends on the field.
+#[derive(Debug)]
+pub enum Literal<'a> {
+    Value(Value),
+    /// `true`, `nan`, the name of a variant.
+    Word(Cow<'a, str>),
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+        }
+    }
+
+    #[inline]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Back, or forth, to a place where the cursor has been.
+    pub fn go(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    /// To the start of the next line.
+    #[inline]
+    pub fn next_line(&mut self) {
+        let rest = &self.bytes[self.at..];
+        self.at += match rest.iter().position(|&c| c == b'\n') {
+            Some(end) => end + 1,
+            None => rest.len(),
+        };
+    }
+
+    #[inline]
+    pub fn skip_blanks(&mut self) {
+        while let Some(b' ' | b'\t' | b'\r') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// The next byte of the line.
+    #[inline]
+    pub fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied().filter(|&c| c != b'\n')
+    }
+
+    /// The byte behind the next one, if it is on the line.
+    pub fn peek_second(&self) -> Option<u8> {
+        self.peek()?;
+        self.bytes.get(self.at + 1).copied().filter(|&c| c != b'\n')
+    }
+
+    /// Whether nothing but a comment is left of the line. Skips blanks.
+    #[inline]
+    pub fn is_at_end(&mut self) -> bool {
+        self.skip_blanks();
+        match self.peek() {
+            None => true,
+            Some(b'/') => self.peek_second() == Some(b'/'),
+            _ => false,
+        }
+    }
+
+    /// Takes that byte, if it is next.
+    #[inline]
+    pub fn eat(&mut self, c: u8) -> bool {
+        let found = self.bytes.get(self.at) == Some(&c);
+        self.at += found as usize;
+        found
+    }
+
+    /// Takes that text, if it is next.
+    #[inline]
+    pub fn eat_text(&mut self, text: &[u8]) -> bool {
+        let found = self.bytes[self.at..].starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
+    /// Takes that word, if it is next and a blank or a quote follows.
+    pub fn eat_keyword(&mut self, word: &str) -> bool {
+        let found = self.bytes[self.at..].starts_with(word.as_bytes());
+        let behind = self.bytes.get(self.at + word.len());
+        let ends = matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'"'));
+        self.at += if found && ends { word.len() } else { 0 };
+        found && ends
+    }
+
+    /// Blanks, then that byte.
+    #[inline]
+    pub fn expect(&mut self, c: u8) -> Parse<()> {
+        self.skip_blanks();
+        match self.eat(c) {
+            true => Ok(()),
+            false => Err(self.expected(&format!("`{}`", c as char))),
+        }
+    }
+
+    /// Says what should be here, and what is.
+    #[cold]
+    pub fn expected(&self, what: &str) -> Box<Oops> {
+        let found = match self.text.get(self.at..).and_then(|it| it.chars().next()) {
+            None | Some('\n' | '\r') => "the line ends here".into(),
+            Some(c) => format!("found {c:?}"),
+        };
+        oops(self.at, format!("expected {what}, but {found}"))
+    }
+
+    #[inline]
+    fn slice(&self, from: usize) -> &'a str {
+        self.text.get(from..self.at).unwrap_or("")
+    }
+
+    /// A name, quoted or not; empty if there is none.
+    #[inline]
+    pub fn try_name(&mut self, style: Style) -> Parse<Option<Cow<'a, str>>> {
+        if self.peek() == Some(b'"') {
+            let at = self.at;
+            return match self.quoted()? {
+                Cow::Borrowed(bytes) => Ok(std::str::from_utf8(bytes).ok().map(Cow::Borrowed)),
+                Cow::Owned(bytes) => match String::from_utf8(bytes) {
+                    Ok(name) => Ok(Some(Cow::Owned(name))),
+                    Err(_) => Err(oops(at, "only the text of an object may have `\\x` bytes")),
+                },
+            };
+        }
+        let from = self.at;
+        self.at += bare_length(self.text, from, style);
+        Ok((self.at > from).then(|| Cow::Borrowed(self.slice(from))))
+    }
+
+    /// A name, quoted or not.
+    pub fn name(&mut self, style: Style, what: &str) -> Parse<Cow<'a, str>> {
+        let name = self.try_name(style)?;
+        name.ok_or_else(|| self.expected(what))
+    }
+
+    /// Text in quotes, as bytes.
+    pub fn quoted(&mut self) -> Parse<Cow<'a, [u8]>> {
+        let open = self.at;
+        if !self.eat(b'"') {
+            return Err(self.expected("text in quotes"));
+        }
+        let from = self.at;
+        loop {
+            match self.peek() {
+                None => return Err(oops(open, "this quote is not closed in its line")),
+                Some(b'"') => {
+                    let text = &self.bytes[from..self.at];
+                    self.at += 1;
+                    return Ok(Cow::Borrowed(text));
+                }
+                Some(b'\\') => break,
+                Some(_) => self.at += 1,
+            }
+        }
+        let mut text = self.bytes[from..self.at].to_vec();
+        loop {
+            match self.peek() {
+                None => return Err(oops(open, "this quote is not closed in its line")),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(Cow::Owned(text));
+                }
+                Some(b'\\') if self.peek_second() == Some(b'x') => {
+                    let digits = self.text.get(self.at + 2..self.at + 4);
+                    let byte = digits
+                        .filter(|it| it.bytes().all(|c| c.is_ascii_hexdigit()))
+                        .and_then(|it| u8::from_str_radix(it, 16).ok());
+                    let Some(byte) = byte else {
+                        return Err(oops(self.at, "`\\x` wants two hexadecimal digits"));
+                    };
+                    text.push(byte);
+                    self.at += 4;
+                }
+                Some(b'\\') => {
+                    let c = self.escape()?;
+                    text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                Some(c) => {
+                    text.push(c);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    /// A character that is written with a backslash.
+    fn escape(&mut self) -> Parse<char> {
+        let at = self.at;
+        let c = self.peek_second();
+        self.at += 1 + c.is_some() as usize;
+        match c {
+            Some(c @ (b'"' | b'\\' | b'\'')) => Ok(c as char),
+            Some(b'n') => Ok('\n'),
+            Some(b't') => Ok('\t'),
+            Some(b'r') => Ok('\r'),
+            Some(b'0') => Ok('\0'),
+            Some(b'u') if self.eat(b'{') => {
+                let from = self.at;
+                while self.peek().is_some_and(|c| c.is_ascii_hexdigit()) {
+                    self.at += 1;
+                }
+                let code = u32::from_str_radix(self.slice(from), 16);
+                match code.ok().and_then(char::from_u32) {
+                    Some(c) if self.eat(b'}') => Ok(c),
+                    _ => Err(oops(
+                        at,
+                        "this is not a character's number, as in `\\u{e9}`",
+                    )),
+                }
+            }
+            _ => {
+                let known = "known are \\\" \\' \\\\ \\n \\t \\r \\0 \\u{…}";
+                Err(oops(at, "this escape is not known").hint(known))
+            }
+        }
+    }
+
+    /// Digits.
+    #[inline]
+    pub fn number(&mut self, what: &str) -> Parse<u64> {
+        let from = self.at;
+        let mut number = 0u64;
+        while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
+            let more = number.checked_mul(10);
+            let Some(more) = more.and_then(|it| it.checked_add((digit - b'0') as u64)) else {
+                return Err(oops(from, "this number is too large"));
+            };
+            number = more;
+            self.at += 1;
+        }
+        match self.at > from {
+            true => Ok(number),
+            false => Err(self.expected(what)),
+        }
+    }
+
+    /// Digits that count elements.
+    pub fn small_number(&mut self, what: &str) -> Parse<u32> {
+        let at = self.at;
+        let number = self.number(what)?;
+        u32::try_from(number).map_err(|_| oops(at, "an array has fewer than 2³² elements"))
+    }
+
+    /// A value of any kind.
+    pub fn literal(&mut self) -> Parse<Literal<'a>> {
+        match self.peek() {
+            Some(b'0'..=b'9' | b'-') => self.numeral(),
+            Some(b'\'') => {
+                let at = self.at;
+                self.at += 1;
+                let c = match self.peek() {
+                    Some(b'\\') => self.escape()?,
+                    Some(b'\'') | None => return Err(self.expected("a character")),
+                    Some(_) => {
+                        let c = self.text.get(self.at..).and_then(|it| it.chars().next());
+                        let c = c.unwrap_or(' ');
+                        self.at += c.len_utf8();
+                        c
+                    }
+                };
+                match self.eat(b'\'') {
+                    true => Ok(Literal::Value(Value::Char(c))),
+                    false => Err(oops(at, "a character stands between two `'`")),
+                }
+            }
+            _ => Ok(Literal::Word(self.name(Style::Variant, "a value")?)),
+        }
+    }
+
+    fn numeral(&mut self) -> Parse<Literal<'a>> {
+        let from = self.at;
+        let negative = self.eat(b'-');
+        if negative && self.eat_text(b"inf") {
+            return Ok(Literal::Value(Value::Float(f64::NEG_INFINITY)));
+        }
+        let digits = self.at;
+        while self.peek().is_some_and(|c| c.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if digits == self.at {
+            return Err(self.expected("a number"));
+        }
+        if let Some(b'.' | b'e' | b'E') = self.peek() {
+            while let Some(c) = self.peek() {
+                let before = self.bytes[self.at - 1];
+                let sign = matches!(c, b'-' | b'+') && matches!(before, b'e' | b'E');
+                if !sign && !matches!(c, b'0'..=b'9' | b'.' | b'e' | b'E') {
+                    break;
+                }
+                self.at += 1;
+            }
+            return match self.slice(from).parse() {
+                Ok(value) => Ok(Literal::Value(Value::Float(value))),
+                Err(_) => Err(oops(from, "this is not a number")),
+            };
+        }
+        let end = std::mem::replace(&mut self.at, digits);
+        let number = self.number("a number")?;
+        debug_assert_eq!(self.at, end);
+        if !negative {
+            return Ok(Literal::Value(Value::Unsigned(number)));
+        }
+        match 0i64.checked_sub_unsigned(number) {
+            Some(number) => Ok(Literal::Value(Value::Signed(number))),
+            None => Err(oops(from, "this number is too small")),
+        }
+    }
+}

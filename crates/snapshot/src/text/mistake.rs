@@ -1,0 +1,273 @@
+//! Mistakes in heap text: where, what, and what may have been meant.
+
+use std::fmt;
+
+use heaphound_heap::snapshot::Malformed;
+
+/// All mistakes that were found in a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextErrors {
+    /// What the text was called.
+    pub name: String,
+    /// In the order of the text.
+    pub mistakes: Vec<Mistake>,
+    /// Whether there are more than these.
+    pub more: bool,
+}
+
+/// One mistake.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mistake {
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What may have been meant.
+    pub hint: Option<String>,
+    /// The line, or the part of it that matters.
+    pub source: String,
+    /// How many characters of `source` come before the place.
+    pub caret: usize,
+}
+
+impl fmt::Display for TextErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, mistake) in self.mistakes.iter().enumerate() {
+            if nth > 0 {
+                writeln!(f)?;
+            }
+            let Mistake { line, column, .. } = mistake;
+            writeln!(f, "{}:{line}:{column}: {}", self.name, mistake.message)?;
+            writeln!(f, "  {}", mistake.source)?;
+            write!(f, "  {:1$}^", "", mistake.caret)?;
+            if let Some(hint) = &mistake.hint {
+                write!(f, " {hint}")?;
+            }
+        }
+        if self.more {
+            write!(f, "\n… and more")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TextErrors {}
+
+/// More are not looked for.
+const MOST: usize = 100;
+/// Characters of a line that are shown before and behind a mistake.
+const SHOWN: usize = 60;
+
+/// Characters of a message that are shown.
+const LONGEST: usize = 300;
+
+/// A mistake whose place is still a byte of the text.
+#[derive(Debug, Default)]
+pub struct Oops {
+    pub at: usize,
+    /// Empty for what follows from a mistake that was told before.
+    pub message: String,
+    pub hint: Option<String>,
+    /// Where the other one is, of two that exclude each other.
+    pub other: Option<usize>,
+}
+
+/// What a part of the parser gives. Boxed, because it is rare and results are many.
+pub type Parse<T> = Result<T, Box<Oops>>;
+
+/// A mistake at a byte of the text.
+#[cold]
+pub fn oops(at: usize, message: impl Into<String>) -> Box<Oops> {
+    Box::new(Oops {
+        at,
+        message: message.into(),
+        ..Oops::default()
+    })
+}
+
+impl Oops {
+    /// With a name that may have been meant.
+    pub fn meant(mut self: Box<Self>, name: Option<&str>) -> Box<Self> {
+        self.hint = name.map(|name| format!("did you mean `{name}`?"));
+        self
+    }
+
+    /// With a hint.
+    pub fn hint(mut self: Box<Self>, hint: &str) -> Box<Self> {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With the place of another that it excludes.
+    pub fn other(mut self: Box<Self>, at: usize) -> Box<Self> {
+        self.other = Some(at);
+        self
+    }
+}
+
+/// Gathers mistakes while a text is read.
+pub struct Mistakes<'a> {
+    text: &'a str,
+    name: &'a str,
+    found: Vec<Oops>,
+    failed: bool,
+    more: bool,
+}
+
+impl<'a> Mistakes<'a> {
+    pub fn new(text: &'a str, name: &'a str) -> Self {
+        Self {
+            text,
+            name,
+            found: Vec::new(),
+            failed: false,
+            more: false,
+        }
+    }
+
+    #[allow(clippy::boxed_local)] // It comes boxed from the parser.
+    pub fn add(&mut self, oops: Box<Oops>) {
+        self.failed = true;
+        if oops.message.is_empty() {
+            return;
+        }
+        match self.found.len() < MOST {
+            true => self.found.push(*oops),
+            false => self.more = true,
+        }
+    }
+
+    /// Whether to stop.
+    pub fn are_enough(&self) -> bool {
+        self.more
+    }
+
+    /// Whether there is one.
+    pub fn is_any(&self) -> bool {
+        self.failed
+    }
+
+    /// Finds the lines of all mistakes, in one walk over the text.
+    pub fn finish(mut self) -> Result<(), TextErrors> {
+        if !self.failed {
+            return Ok(());
+        }
+        self.found.sort_by_key(|oops| oops.at);
+        let others = self.found.iter().filter_map(|oops| oops.other);
+        let mut places: Vec<usize> = self.found.iter().map(|oops| oops.at).collect();
+        places.extend(others);
+        places.sort_unstable();
+        let (mut line, mut from) = (1, 0);
+        let lines: Vec<(usize, usize)> = places
+            .into_iter()
+            .map(|at| {
+                let between = self.text.as_bytes().get(from..at).unwrap_or_default();
+                line += between.iter().filter(|&&c| c == b'\n').count();
+                from = from.max(at);
+                (at, line)
+            })
+            .collect();
+        let line_of = |at| match lines.binary_search_by_key(&at, |it| it.0) {
+            Ok(found) => lines[found].1,
+            Err(_) => 1,
+        };
+        let mistakes = self.found.into_iter().map(|oops| {
+            let (column, source, caret) = show(self.text, oops.at);
+            let mut message = oops.message;
+            // A name may be as long as the text.
+            if let Some((end, _)) = message.char_indices().nth(LONGEST) {
+                message.truncate(end);
+                message.push('…');
+            }
+            if let Some(other) = oops.other {
+                message.push_str(&format!(" (first in line {})", line_of(other)));
+            }
+            Mistake {
+                line: line_of(oops.at),
+                column,
+                message,
+                hint: oops.hint,
+                source,
+                caret,
+            }
+        });
+        Err(TextErrors {
+            name: self.name.into(),
+            mistakes: mistakes.collect(),
+            more: self.more,
+        })
+    }
+}
+
+/// The column of a place, the part of its line that is shown, and the caret's place there.
+fn show(text: &str, at: usize) -> (usize, String, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let before = &before[line..];
+    let column = before.chars().count();
+    let behind = text.get(at..).unwrap_or("");
+    let behind = behind.lines().next().unwrap_or("");
+    let visible = |c: char| if c.is_control() { ' ' } else { c };
+    let mut source = String::new();
+    let mut caret = column;
+    // Indentation says nothing, and a long line would hide the mistake.
+    let indented = before.chars().take_while(|c| c.is_whitespace()).count();
+    let mut skip = indented.min(column);
+    caret -= skip;
+    if caret > SHOWN {
+        skip = column - SHOWN;
+        caret = SHOWN + 1;
+        source.push('…');
+    }
+    source.extend(before.chars().skip(skip).map(visible));
+    source.extend(behind.chars().take(SHOWN).map(visible));
+    if behind.chars().nth(SHOWN).is_some() {
+        source.push('…');
+    }
+    source.truncate(source.trim_end().len());
+    (column + 1, source, caret)
+}
+
+/// The places where bytes are not UTF-8.
+pub fn not_utf8(bytes: &[u8], name: &str) -> TextErrors {
+    // The wrong bytes are shown as replacement characters, so that columns count right.
+    let mut text = String::new();
+    let mut places = Vec::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            let shown: Vec<String> = chunk.invalid().iter().map(|c| format!("{c:02x}")).collect();
+            places.push((text.len(), shown.join(" ")));
+            text.push('\u{fffd}');
+        }
+        if places.len() > MOST {
+            break;
+        }
+    }
+    let mut mistakes = Mistakes::new(&text, name);
+    for (at, shown) in places {
+        mistakes.add(oops(at, format!("this is not UTF-8: {shown}")));
+    }
+    match mistakes.finish() {
+        Err(errors) => errors,
+        Ok(()) => elsewhere(Malformed("this is not UTF-8".into()), name),
+    }
+}
+
+/// What has no place in the text.
+pub fn elsewhere(malformed: Malformed, name: &str) -> TextErrors {
+    TextErrors {
+        name: name.into(),
+        mistakes: vec![Mistake {
+            line: 1,
+            column: 1,
+            message: malformed.0,
+            hint: None,
+            source: String::new(),
+            caret: 0,
+        }],
+        more: false,
+    }
+}

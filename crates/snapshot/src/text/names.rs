@@ -1,0 +1,143 @@
+//! Names: which need no quotes, and how the others are quoted.
+
+/// Where a name stands decides which characters need no quotes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// `java.util.HashMap$Node`, `Vec<u8>`, `Node[]`
+    Class,
+    /// `next`, `pos.x`, and `slots[3]` for an inline array.
+    Field,
+    /// `worker-1`, `src/main.rs:3:5`
+    Root,
+    /// `red`
+    Variant,
+}
+
+impl Style {
+    /// Whether an unquoted name may have that character.
+    #[inline]
+    pub fn has(self, c: u8) -> bool {
+        TABLE[c as usize] & 1 << self as u8 != 0
+    }
+}
+
+/// For each ASCII character, a bit for each style.
+const TABLE: [u8; 128] = {
+    let mut table = [0; 128];
+    let mut c = 0u8;
+    while c < 128 {
+        let word = c.is_ascii_alphanumeric() || c == b'_' || c == b'$';
+        let class = word || matches!(c, b'.' | b':' | b'<' | b'>' | b'[' | b']');
+        let field = word || c == b'.';
+        let root = word || matches!(c, b'.' | b':' | b'/' | b'-');
+        table[c as usize] =
+            class as u8 | (field as u8) << 1 | (root as u8) << 2 | (word as u8) << 3;
+        c += 1;
+    }
+    table
+};
+
+/// The unquoted name that a text begins with, in bytes.
+pub fn bare_length(text: &str, from: usize, style: Style) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    loop {
+        match bytes.get(at) {
+            // An arrow may follow without a blank.
+            Some(b'-') if bytes.get(at + 1) == Some(&b'>') => break,
+            Some(&c) if c < 128 && style.has(c) => at += 1,
+            Some(b'[') if style == Style::Field && at > from => match index_end(bytes, at) {
+                Some(end) => at = end,
+                None => break,
+            },
+            Some(&c) if c >= 128 => match text.get(at..).and_then(|it| it.chars().next()) {
+                Some(c) if c.is_alphabetic() => at += c.len_utf8(),
+                _ => break,
+            },
+            _ => break,
+        }
+    }
+    // `class A: B` means what `class A : B` does.
+    if style == Style::Class && at > from && bytes[at - 1] == b':' {
+        at -= 1;
+    }
+    at - from
+}
+
+/// Where `[12]` ends.
+fn index_end(bytes: &[u8], open: usize) -> Option<usize> {
+    let digits = bytes[open + 1..].iter().take_while(|c| c.is_ascii_digit());
+    let close = open + 1 + digits.count();
+    (close > open + 1 && bytes.get(close) == Some(&b']')).then_some(close + 1)
+}
+
+/// Writes a name, in quotes if it needs them.
+pub fn push_name(out: &mut Vec<u8>, name: &str, style: Style) {
+    let first = name.bytes().next().unwrap_or(b' ');
+    let bare = bare_length(name, 0, style) == name.len()
+        && !name.is_empty()
+        && !name.contains("//")
+        // What begins like a number is read as one, and what ends with an index as one too.
+        && (style != Style::Variant || !first.is_ascii_digit())
+        && !matches!(name, "null" | "true" | "false" | "nan" | "inf");
+    match bare {
+        true => out.extend_from_slice(name.as_bytes()),
+        false => push_quoted(out, name.as_bytes()),
+    }
+}
+
+/// Writes text in quotes. Bytes that are not UTF-8 become `\xff`.
+pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    for chunk in text.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' => out.extend_from_slice(b"\\\""),
+                '\\' => out.extend_from_slice(b"\\\\"),
+                '\n' => out.extend_from_slice(b"\\n"),
+                c if c.is_control() || c == '\u{feff}' => {
+                    out.extend_from_slice(format!("\\u{{{:x}}}", c as u32).as_bytes());
+                }
+                c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        for byte in chunk.invalid() {
+            out.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+        }
+    }
+    out.push(b'"');
+}
+
+/// The nearest of some names, if it is near enough to be meant.
+pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    let length = name.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    let most = 1 + length / 4;
+    // Whoever differs that much in length is not near.
+    let near = all.take(10_000).filter(|it| it.len() <= LONGEST);
+    let near = near.filter(|it| it.chars().count().abs_diff(length) <= most);
+    let mut near: Vec<(usize, &str)> = near.map(|it| (distance(name, it), it)).collect();
+    near.retain(|&(far, _)| far <= most);
+    near.into_iter().min_by_key(|&(far, _)| far).map(|it| it.1)
+}
+
+/// Characters to insert, delete or replace; a change of case counts little.
+fn distance(a: &str, b: &str) -> usize {
+    if a.eq_ignore_ascii_case(b) {
+        return 0;
+    }
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &y) in b.iter().enumerate() {
+            let replaced = diagonal + (x != y) as usize;
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

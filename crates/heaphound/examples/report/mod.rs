@@ -1,0 +1,42 @@
+//! What the examples have in common: making a finding, and printing it.
+
+use heaphound::finding::{Evidence, Finding, Named, Path, Severity};
+
+/// A broken rule about one object, with the paths that prove it.
+#[track_caller]
+pub(crate) fn violation(
+    kind: &str,
+    message: String,
+    about: Named,
+    paths: Vec<(String, Path)>,
+) -> Finding {
+    let caller = std::panic::Location::caller();
+    let file = caller.file().rsplit('/').next().unwrap_or_default();
+    let evidence = |(label, path)| Evidence { label, path };
+    Finding {
+        kind: kind.into(),
+        severity: Severity::Error,
+        message,
+        objects: vec![about],
+        evidence: paths.into_iter().map(evidence).collect(),
+        place: Some(format!("{file}:{}", caller.line())),
+        collection: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Prints what was found, or that nothing was.
+pub(crate) fn print(findings: &[Finding]) {
+    if findings.is_empty() {
+        println!("  ok: the rule holds");
+    }
+    for finding in findings {
+        let place = finding.place.as_deref().unwrap_or("?");
+        println!("  {}: {}", finding.severity, finding.message);
+        println!("    asked at {place}");
+        for Evidence { label, path } in &finding.evidence {
+            println!("    {label}:");
+            println!("      {path}");
+        }
+    }
+}

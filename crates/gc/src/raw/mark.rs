@@ -389,7 +389,9 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 continue;
             }
             queued -= 1;
-            stack = self.visit::<PARALLEL>(stack, entry);
+            if let Some(word) = self.claim::<PARALLEL>(entry) {
+                stack = self.scan(stack, entry.to, word);
+            }
             // Now and then: a few objects more or less do not matter.
             if V::STOPS && place % QUEUE == 0 && self.is_over() {
                 self.rests.clear();
@@ -424,26 +426,22 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         newer
     }
 
+    /// Marks an object; answers its header if it was white.
     #[inline(always)]
-    fn visit<const PARALLEL: bool>(
-        &mut self,
-        mut stack: Stack<V::Tag>,
-        entry: Entry<V::Tag>,
-    ) -> Stack<V::Tag> {
-        let Ground { base, traces, .. } = self.ground;
+    fn claim<const PARALLEL: bool>(&mut self, entry: Entry<V::Tag>) -> Option<Word> {
         let marker = self.marker;
         // SAFETY: slots of live objects and roots refer to live objects (H3).
-        let header = unsafe { base.header(entry.to) };
+        let header = unsafe { self.ground.base.header(entry.to) };
         let word = header.load();
         if V::ARRIVALS {
             self.visitor.edge_arrived(entry.tag, entry.to, word);
         }
         match marker.look(word) {
             Look::New => {}
-            Look::Old => return stack,
+            Look::Old => return None,
             Look::Aside => {
                 self.marked.aside.push(entry.to);
-                return stack;
+                return None;
             }
         }
         let marked = marker.mark(word);
@@ -451,22 +449,29 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
             if marker.is_marked(header.swap(marked)) {
-                return stack;
+                return None;
             }
         } else {
             header.store(marked);
         }
+        Some(word)
+    }
+
+    /// Puts what an object refers to onto the stack.
+    #[inline(always)]
+    fn scan(&mut self, mut stack: Stack<V::Tag>, raw: Raw, word: Word) -> Stack<V::Tag> {
+        let Ground { base, traces, .. } = self.ground;
         let trace = traces[word.class() as usize];
-        let object = base.object(entry.to);
+        let object = base.object(raw);
         // SAFETY: a live object of that class.
         let bytes = unsafe { trace.bytes(object) };
-        if marker.counts(word) {
+        if self.marker.counts(word) {
             self.marked.objects += 1;
             self.marked.bytes += bytes;
         }
-        self.visitor.object(entry.to, word, bytes);
+        self.visitor.object(raw, word, bytes);
         if word.is_awaited_key() {
-            self.marked.woken.push(entry.to);
+            self.marked.woken.push(raw);
         }
         match trace.slots() {
             Slots::Bitmap(mut bits) => {
@@ -477,12 +482,12 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                     let offset = 8 + 4 * bits.trailing_zeros() as usize;
                     bits &= bits - 1;
                     // SAFETY: room was made for all slots of a bitmap.
-                    unsafe { self.read_slot(&mut stack, entry.to, word, object, offset) };
+                    unsafe { self.read_slot(&mut stack, raw, word, object, offset) };
                 }
             }
             Slots::None => {}
-            Slots::Array => stack = self.read_array(stack, entry.to, 0),
-            Slots::Listed => stack = self.read_listed(stack, entry.to, word),
+            Slots::Array => stack = self.read_array(stack, raw, 0),
+            Slots::Listed => stack = self.read_listed(stack, raw, word),
         }
         stack
     }

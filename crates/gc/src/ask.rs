@@ -54,21 +54,6 @@ impl<'p, 'v> Deref for Asking<'p, 'v> {
 
 impl Mutator<'_> {
     /// Stops the world and asks: all questions see the same heap.
-    ///
-    /// ```ignore
-    /// # use heaphound::{Header, Heap, Managed, Slot};
-    /// # #[derive(Managed)] #[repr(C)] struct Node { header: Header, next: Slot<Node> }
-    /// # let heap = Heap::builder().build()?;
-    /// # let mut m = heap.attach("main")?;
-    /// let last = m.alloc(NodeInit { next: None })?;
-    /// let first = m.alloc(NodeInit { next: Some(last) })?;
-    /// let (size, owns) = m.ask(|heap| {
-    ///     let (first, last) = (heap.id(first)?, heap.id(last)?);
-    ///     Ok::<_, heaphound::ProbeError>((heap.reach(first).len(), heap.dom(first, last)))
-    /// })?;
-    /// assert_eq!((size, owns), (2, true));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn ask<R>(&mut self, f: impl for<'p, 'v> FnOnce(&Asking<'p, 'v>) -> R) -> R {
         let threads = self.heap.config.collector_threads;
         self.inspect(|view| f(&Asking::new(view, threads)))

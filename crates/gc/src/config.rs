@@ -165,7 +165,9 @@ impl HeapBuilder {
     }
 
     /// Whether references can be invalidated, as [`unique`](crate::Mutator::unique) does.
-    /// Such a heap has `max_bytes` of at most 7 GiB. Off unless said otherwise.
+    /// Such a heap has `max_bytes` of at most 7 GiB. Off unless said otherwise. Needs the
+    /// cargo feature `invalidation`, which is on by default and costs every reading of a
+    /// reference one comparison.
     pub fn invalidation(mut self, on: bool) -> Self {
         self.0.invalidation = on;
         self
@@ -180,6 +182,9 @@ impl HeapBuilder {
     pub fn build(self) -> Result<Heap, BuildError> {
         let config = &self.0;
         let fail = |what: String| Err(BuildError::Options(what));
+        if config.invalidation && !cfg!(feature = "invalidation") {
+            return fail("the crate was built without the feature `invalidation`".into());
+        }
         let most = config.reach() - MATURE_START - (512 << 20);
         let least = 1 << 20;
         if !(least..=most).contains(&config.max_bytes) {

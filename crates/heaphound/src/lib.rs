@@ -26,6 +26,14 @@
 //!     node = it.next.get();
 //! }
 //! assert_eq!(sum, 3);
+//!
+//! // Who owns what? The world stands still while the questions are answered.
+//! assert!(m.is_object_owned(first, last)?);
+//! let (size, shared) = m.ask(|heap| {
+//!     let (first, last) = (heap.id(first)?, heap.id(last)?);
+//!     Ok::<_, heaphound::ProbeError>((heap.reach(first).len(), heap.is_shared(last)))
+//! })?;
+//! assert_eq!((size, shared), (2, false));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]

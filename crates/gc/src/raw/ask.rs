@@ -15,8 +15,8 @@
 //! - an object that it was told not to enter is owed to the collection, which starts from
 //!   there;
 //! - a mark that an object may carry without having been traced for the collection (one
-//!   that was set by hand, or by a trace that did not work for it) is *tainted*; a trace
-//!   with a tainted mark does not work for the collection.
+//!   that this view has not given out, that was set by hand, or by a trace that did not work
+//!   for it) is *tainted*; a trace with a tainted mark does not work for the collection.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -366,7 +366,7 @@ impl Collecting {
         known.sort_unstable();
         Self {
             owed: Owed::default(),
-            tainted: [false; 256],
+            tainted: [true; 256],
             known,
         }
     }

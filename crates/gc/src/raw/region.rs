@@ -80,7 +80,7 @@ impl Raw {
     /// others it may as well be an address.
     #[inline]
     pub(crate) fn is_tagged(self) -> bool {
-        self.0 >= (TAGGED_REGION / GRANULE) as u32
+        cfg!(feature = "invalidation") && self.0 >= (TAGGED_REGION / GRANULE) as u32
     }
 
     /// The record of an invalidated reference, in a heap that tags references.

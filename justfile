@@ -34,5 +34,8 @@ valgrind:
 # Our heap against other people's, and the object layout; prints tables.
 bench *ARGS:
     cd benches/peers && cargo run --release -- {{ARGS}}
+# What the test for invalidated references costs.
+bench-barrier *ARGS:
+    bash benches/barrier.sh {{ARGS}}
 bench-layout *ARGS:
     cd benches/layout && cargo run --release -- {{ARGS}}

@@ -299,3 +299,29 @@ pub(crate) fn count(what: &str, times: usize) -> bool {
     });
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_has_one_predecessor_and_the_heap_is_as_large_as_it_says() {
+        with_heap(100_000, 2, |_, m, target| {
+            assert_eq!(m.pred_count(target).unwrap(), 1);
+            probe(m, target, 2);
+            let snapshot = m.capture(PlainData::Omit);
+            assert!(
+                (95_000..105_000).contains(&snapshot.len()),
+                "{}",
+                snapshot.len()
+            );
+            assert_eq!(snapshot.threads().len(), THREADS + 1);
+        });
+    }
+
+    #[test]
+    fn what_is_counted_can_be_done() {
+        assert!(count("trace", 2) && count("probe", 2));
+        assert!(!count("nothing", 1));
+    }
+}

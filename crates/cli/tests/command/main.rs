@@ -6,6 +6,7 @@
 mod files;
 mod guide;
 mod json;
+mod lab;
 mod names;
 mod paths;
 mod probes;

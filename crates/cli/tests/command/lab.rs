@@ -1,0 +1,31 @@
+//! `heaphound lab`, as far as it takes no time.
+
+use expect_test::expect;
+
+use crate::{check, run};
+
+#[test]
+fn the_lab_lists_its_experiments() {
+    check(
+        "lab",
+        expect![[r#"
+            probes       PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it
+        "#]],
+    );
+    let listed: serde_json::Value = serde_json::from_slice(&run("lab --json").stdout).unwrap();
+    assert_eq!(listed["experiments"][0], "probes");
+}
+
+#[test]
+fn an_unknown_experiment_is_an_error() {
+    check(
+        "lab prods",
+        expect![[r#"
+            error: no experiment is called `prods`
+              did you mean `probes`?
+            exit code 2
+        "#]],
+    );
+    let document = String::from_utf8(run("lab prods --json").stdout).unwrap();
+    crate::schema::check(&document);
+}

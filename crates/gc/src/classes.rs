@@ -164,6 +164,18 @@ impl Classes {
         Ok(id)
     }
 
+    /// Whether a class is another one or extends it.
+    pub(crate) fn extends(&self, id: ClassId, above: ClassId) -> bool {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            if id == above {
+                return true;
+            }
+            next = self.get(id).info.superclass;
+        }
+        false
+    }
+
     /// Whether `id` is the class of a Rust type, or extends it.
     #[inline]
     pub(crate) fn is_instance(&self, id: ClassId, descriptor: &'static Descriptor) -> bool {

@@ -18,6 +18,7 @@
 //! The phases of 3 are [`Phase`]s of one plan: each is a start set handed to the same
 //! drain loop ([`crate::raw::mark`]).
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -26,10 +27,12 @@ use std::time::{Duration, Instant};
 use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
 
+use crate::assertions::{AssertionKind, Assertions, Reaction, Verdict, Violation};
 use crate::error::{ClassShare, OutOfMemory, Shortage};
 use crate::heap::HeapInner;
 use crate::policy;
 use crate::raw::ask::Owed;
+use crate::raw::check::{Checker, Counted};
 use crate::raw::finalize::Remains;
 use crate::raw::mark::{Census, Ground, Marked, Start, Visitor, mark};
 use crate::raw::mutator::MutatorShared;
@@ -100,6 +103,8 @@ pub(crate) struct CollectorState {
     allocated_bytes: u64,
     /// What had been handed out at the last collection, since the last full one.
     handed_out: usize,
+    /// What assertions have found, to be reported.
+    verdict: Verdict,
 }
 
 impl Default for CollectorState {
@@ -110,9 +115,15 @@ impl Default for CollectorState {
             live_bytes: 0,
             allocated_bytes: 0,
             handed_out: 0,
+            verdict: Verdict::default(),
         }
     }
 }
+
+/// Objects that owners may enter all together, at least.
+const OWNER_BUDGET: usize = 1 << 20;
+/// Instances of a class whose paths are looked for when there are too many.
+const MOST_INSTANCES: usize = 1000;
 
 /// A step of a full collection's plan: what the drain loop starts from. Each is
 /// followed by the values of ephemerons whose keys it reached, until there are none.
@@ -170,9 +181,10 @@ impl HeapInner {
         };
         let begin = Instant::now();
         let abort = AbortOnUnwind;
-        let (mut stats, outcome) = {
+        let (mut stats, outcome, verdict) = {
             let mut collector = self.collector.lock().unwrap();
-            self.perform(&mut collector, request)
+            let (stats, outcome) = self.perform(&mut collector, request);
+            (stats, outcome, std::mem::take(&mut collector.verdict))
         };
         stats.time_to_safepoint = time_to_safepoint;
         stats.pause = time_to_safepoint + begin.elapsed();
@@ -184,6 +196,7 @@ impl HeapInner {
             self.space.pages.prepare(nursery.bytes());
         }
         self.report(stats);
+        self.announce(verdict);
         outcome
     }
 
@@ -213,10 +226,10 @@ impl HeapInner {
         f: impl FnOnce() -> R,
     ) -> R {
         let begin = Instant::now();
-        let (stats, result) = self.with_stopped_world(shared, || {
+        let (stats, verdict, result) = self.with_stopped_world(shared, || {
             let time_to_safepoint = begin.elapsed();
             let abort = AbortOnUnwind;
-            let (mut stats, _) = {
+            let (mut stats, verdict) = {
                 let mut collector = self.collector.lock().unwrap();
                 let request = Request {
                     kind: Kind::Full,
@@ -225,15 +238,17 @@ impl HeapInner {
                     census: None,
                     ask: None,
                 };
-                self.perform(&mut collector, request)
+                let (stats, _) = self.perform(&mut collector, request);
+                (stats, std::mem::take(&mut collector.verdict))
             };
             let result = f();
             std::mem::forget(abort);
             stats.time_to_safepoint = time_to_safepoint;
             stats.pause = begin.elapsed();
-            (stats, result)
+            (stats, verdict, result)
         });
         self.report(stats);
+        self.announce(verdict);
         result
     }
 
@@ -278,6 +293,9 @@ impl HeapInner {
                     self.evacuate_nursery(collector, release);
                 stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
                 full |= self.space.is_over_budget(bytes);
+                let waited = self.assertions.lock().unwrap().waited();
+                let patience = self.config.assertion_patience;
+                full |= patience.is_some_and(|most| waited >= most.get());
             }
             None => full = true,
         }
@@ -405,6 +423,14 @@ impl HeapInner {
             }
         }
         self.space.adjust_external(gone, 0);
+        let mut now = |raw: Raw| match raw.is_young() {
+            true => young.survivor(raw),
+            false => Some(raw),
+        };
+        self.assertions.lock().unwrap().settle(&mut now);
+        for shared in self.mutators.lock().unwrap().iter() {
+            shared.follow_regions(&mut now);
+        }
         let counts = (young.objects, young.bytes);
         young.finish(release);
         self.nursery_cycle.fetch_add(1, Relaxed);
@@ -437,19 +463,38 @@ impl HeapInner {
         let ground = self.ground(&collector.traces);
         let mut total = Marked::default();
         let mut waiting = Waiting::default();
-        match census {
-            None => {
-                self.close(ground, Phase::Roots(owed), &mut total, &mut waiting, || ());
-            }
-            Some(census) => {
-                let classes = self.classes.count();
-                let fresh = || Census::new(classes);
-                let phase = Phase::Roots(owed);
-                for one in self.close(ground, phase, &mut total, &mut waiting, fresh) {
-                    census.add(&one);
+        let mut assertions = self.assertions.lock().unwrap();
+        let phase = Phase::Roots(owed);
+        let needs = (
+            census.is_some() || assertions.counts(),
+            assertions.arrives(),
+        );
+        let mut counted = Counted::default();
+        {
+            let (total, waiting, counted) = (&mut total, &mut waiting, &mut counted);
+            match needs {
+                (false, false) => {
+                    self.close(ground, phase, total, waiting, || ());
                 }
+                (true, false) => self.count::<true, false>(ground, phase, total, waiting, counted),
+                (false, true) => self.count::<false, true>(ground, phase, total, waiting, counted),
+                (true, true) => self.count::<true, true>(ground, phase, total, waiting, counted),
             }
         }
+        if let Some(census) = census {
+            census.add(&Census::of(&counted.classes));
+        }
+        if !assertions.is_idle() {
+            collector.verdict =
+                self.check_assertions(&mut assertions, ground, &counted, total.objects);
+        }
+        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
+        assertions.follow(&mut now);
+        assertions.checked();
+        for shared in self.mutators.lock().unwrap().iter() {
+            shared.follow_regions(&mut now);
+        }
+        drop(assertions);
         *time = begin.elapsed();
         self.settle_weak(ground, &mut total);
         let watched = &mut self.watched.lock().unwrap().old;
@@ -487,6 +532,111 @@ impl HeapInner {
         });
         self.space.adjust_external(gone, 0);
         total
+    }
+
+    /// Runs a phase while objects are counted, by class, and arrivals at those that were
+    /// asserted unshared listed.
+    fn count<const COUNTS: bool, const ARRIVES: bool>(
+        &self,
+        ground: Ground<'_>,
+        phase: Phase,
+        total: &mut Marked,
+        waiting: &mut Waiting,
+        counted: &mut Counted,
+    ) {
+        let classes = self.classes.count();
+        let fresh = || Checker::<COUNTS, ARRIVES>::new(classes);
+        for one in self.close(ground, phase, total, waiting, fresh) {
+            counted.add(one);
+        }
+    }
+
+    /// Checks all assertions, once everything that lives is marked.
+    fn check_assertions(
+        &self,
+        assertions: &mut Assertions,
+        ground: Ground<'_>,
+        counted: &Counted,
+        live: usize,
+    ) -> Verdict {
+        let mut violations = Vec::new();
+        let mut notes = Vec::new();
+        let violation = |kind, site, raw| Violation {
+            kind,
+            site,
+            raw,
+            references: 0,
+            owner_lives: false,
+        };
+        for entry in &assertions.dead.old {
+            if is_marked(ground, entry.raw) {
+                let kind = assertions.sites[entry.site as usize].kind;
+                violations.push(violation(kind, entry.site, entry.raw));
+            }
+        }
+        let sharing = self.count_sharing(counted);
+        for entry in &assertions.unshared.old {
+            let references = sharing.get(&entry.raw).copied().unwrap_or(0);
+            if references > 1 {
+                violations.push(Violation {
+                    references,
+                    ..violation(AssertionKind::Unshared, entry.site, entry.raw)
+                });
+            }
+        }
+        // The dead own nothing, and are owned by nobody.
+        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
+        assertions.pairs.follow(&mut now);
+        let pairs = &mut assertions.pairs.old;
+        if !pairs.is_sorted() {
+            pairs.sort_unstable();
+        }
+        pairs.dedup();
+        if !pairs.is_empty() {
+            let ownership = self.check_owners(ground, pairs, OWNER_BUDGET.max(live * 4));
+            if ownership.unchecked > 0 {
+                notes.push(format!(
+                    "{} ownership assertions were not checked: their owners reach too much",
+                    ownership.unchecked
+                ));
+            }
+            let owned: HashSet<Raw> = pairs
+                .iter()
+                .filter(|pair| !pair.owner.is_null())
+                .map(|pair| pair.ownee)
+                .collect();
+            violations.extend(ownership.unowned.iter().map(|entry| Violation {
+                owner_lives: owned.contains(&entry.raw),
+                ..violation(AssertionKind::OwnedBy, entry.site, entry.raw)
+            }));
+        }
+        self.inspect_marked(|view| {
+            let mut classes = Vec::new();
+            for assertion in assertions.classes.clone() {
+                let is_one = |class: ClassId| match assertion.subclasses {
+                    true => self.classes.extends(class, assertion.class),
+                    false => class == assertion.class,
+                };
+                let sum = |which: fn(&(usize, usize)) -> usize| {
+                    let all = counted.classes.iter().enumerate().skip(1);
+                    all.filter(|(id, _)| is_one(ClassId(*id as u32)))
+                        .map(|(_, count)| which(count))
+                        .sum::<usize>()
+                };
+                let amount = match assertions.sites[assertion.site as usize].kind {
+                    AssertionKind::Instances => sum(|count| count.0),
+                    _ => sum(|count| count.1),
+                };
+                if amount > assertion.limit {
+                    let known = assertions.is_standing(assertion.site);
+                    let most = if known { 0 } else { MOST_INSTANCES };
+                    let instances = self.live_instances(ground, &is_one, most);
+                    let instances = instances.into_iter().map(|raw| view.object(raw)).collect();
+                    classes.push((assertion, amount, instances));
+                }
+            }
+            assertions.judge(view, self.collections(), violations, classes, notes)
+        })
     }
 
     /// Runs one phase: drains from its start set, then from what ephemerons add,
@@ -610,6 +760,11 @@ impl HeapInner {
             .into_iter()
             .map(|(raw, bytes)| (compact::moved(ground, &self.space, raw), bytes))
             .collect();
+        let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
+        self.assertions.lock().unwrap().follow(&mut now);
+        for shared in self.mutators.lock().unwrap().iter() {
+            shared.follow_regions(&mut now);
+        }
         compact::update_objects(ground, &self.space);
         compact::finish(&self.space);
         self.space.handed_out.store(0, Relaxed);
@@ -683,6 +838,31 @@ impl HeapInner {
         );
         if self.config.log {
             log_line(format_args!("{stats}"));
+        }
+    }
+
+    /// Tells what assertions have found, and does what is to be done.
+    fn announce(&self, verdict: Verdict) {
+        for (finding, reaction) in verdict.reports {
+            let fingerprint = finding.fingerprint();
+            tracing::error!(heap = self.id, kind = %finding.kind, %fingerprint, "{finding}");
+            match reaction {
+                Reaction::Log => log_line(format_args!("{finding}")),
+                Reaction::Call(call) => call(&finding),
+                Reaction::Halt => {
+                    log_line(format_args!("{finding}"));
+                    let _ = self.halted.set(finding.to_string());
+                    self.safepoints.halt();
+                }
+            }
+        }
+        for (fingerprint, message, times) in verdict.repeats {
+            tracing::warn!(heap = self.id, %fingerprint, times, "still: {message}");
+            if self.config.log {
+                log_line(format_args!(
+                    "still, for the {times}. time: {message} [{fingerprint}]"
+                ));
+            }
         }
     }
 

@@ -45,6 +45,7 @@ pub(crate) struct Config {
     pub(crate) finalization: Finalization,
     pub(crate) snapshot_on_oom: Option<PathBuf>,
     pub(crate) invalidation: bool,
+    pub(crate) assertion_patience: Option<NonZeroU32>,
 }
 
 impl Config {
@@ -80,6 +81,7 @@ impl HeapBuilder {
             finalization: Finalization::default(),
             snapshot_on_oom: None,
             invalidation: false,
+            assertion_patience: NonZeroU32::new(64),
         })
     }
 
@@ -170,6 +172,13 @@ impl HeapBuilder {
     /// reference one comparison.
     pub fn invalidation(mut self, on: bool) -> Self {
         self.0.invalidation = on;
+        self
+    }
+
+    /// How many nursery collections an assertion waits at most for a full one, which checks
+    /// it: then one is made. 64 unless said otherwise; 0 lets them wait for ever.
+    pub fn assertion_patience(mut self, collections: u32) -> Self {
+        self.0.assertion_patience = NonZeroU32::new(collections);
         self
     }
 

@@ -1,13 +1,14 @@
 //! The heap: what it is made of, and who may touch what when.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use heaphound_heap::root::RootSet;
 use heaphound_heap::sync::Mutex;
 use heaphound_heap::{Root, RootKind};
 
+use crate::assertions::Assertions;
 use crate::classes::Classes;
 use crate::collect::CollectorState;
 use crate::config::{Collector, Config, HeapBuilder};
@@ -50,6 +51,9 @@ pub(crate) struct HeapInner {
     pub(crate) safepoints: Safepoints,
     pub(crate) mutators: Mutex<Vec<Arc<MutatorShared>>>,
     pub(crate) collector: Mutex<CollectorState>,
+    pub(crate) assertions: Mutex<Assertions>,
+    /// An assertion failed that is to halt the program: why.
+    pub(crate) halted: OnceLock<String>,
     pub(crate) stats: Mutex<HeapStats>,
     pub(crate) collections: AtomicU64,
     pub(crate) full_collections: AtomicU64,
@@ -118,6 +122,8 @@ impl Heap {
             safepoints: Safepoints::default(),
             mutators: Mutex::default(),
             collector: Mutex::default(),
+            assertions: Mutex::default(),
+            halted: OnceLock::new(),
             stats: Mutex::default(),
             collections: AtomicU64::new(0),
             full_collections: AtomicU64::new(0),
@@ -157,6 +163,15 @@ impl Drop for Heap {
 }
 
 impl HeapInner {
+    /// Panics if an assertion has failed that is to halt the program.
+    pub(crate) fn check_halted(&self) {
+        if let Some(why) = self.halted.get()
+            && !std::thread::panicking()
+        {
+            panic!("{why}");
+        }
+    }
+
     /// Collections of both kinds so far.
     pub(crate) fn collections(&self) -> u64 {
         self.collections.load(Relaxed)

@@ -11,10 +11,12 @@
 #![deny(unsafe_code)]
 
 mod ask;
+mod assertions;
 mod classes;
 mod collect;
 mod config;
 mod error;
+mod expect;
 mod heap;
 mod policy;
 #[allow(unsafe_code)]
@@ -23,9 +25,11 @@ mod safepoint;
 mod stats;
 
 pub use ask::Asking;
+pub use assertions::{AssertionKind, Known, Reaction};
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
+pub use expect::Expecting;
 pub use heap::Heap;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,

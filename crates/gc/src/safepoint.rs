@@ -18,6 +18,8 @@ pub(crate) struct Safepoints {
     state: Mutex<State>,
     changed: Condvar,
     stop: AtomicBool,
+    /// Whether mutators are to notice at every safepoint that the program is halted.
+    halted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -33,6 +35,12 @@ impl Safepoints {
     #[inline]
     pub(crate) fn stop_requested(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// Lets every mutator come to its next safepoint, from now on.
+    pub(crate) fn halt(&self) {
+        self.halted.store(true, Relaxed);
+        self.stop.store(true, Relaxed);
     }
 
     /// Whether it was this thread that stopped the world.
@@ -108,7 +116,7 @@ impl Safepoints {
         let mut state = self.state.lock().unwrap();
         state.stopped = false;
         state.stopper = None;
-        self.stop.store(false, Relaxed);
+        self.stop.store(self.halted.load(Relaxed), Relaxed);
         state.running += 1;
         runs.store(true, Relaxed);
         drop(state);

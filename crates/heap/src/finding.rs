@@ -158,6 +158,26 @@ impl Finding {
     }
 }
 
+impl fmt::Display for Finding {
+    /// The finding in plain text, without colours or shortening.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} [{}]", self.severity, self.message, self.kind)?;
+        for Evidence { label, path } in &self.evidence {
+            match label.is_empty() {
+                true => write!(f, "\n  {path}")?,
+                false => write!(f, "\n  {label}: {path}")?,
+            }
+        }
+        for note in &self.notes {
+            write!(f, "\n  note: {note}")?;
+        }
+        if let Some(place) = &self.place {
+            write!(f, "\n  asserted at {place}")?;
+        }
+        Ok(())
+    }
+}
+
 /// The longest repeating part of a path that is recognised as such.
 const LONGEST_PERIOD: usize = 8;
 

@@ -40,11 +40,12 @@
 
 pub use heaphound_derive::{Managed, Plain};
 pub use heaphound_gc::{
-    Asking, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError, ClassShare,
-    CollectionStats, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, HeapStats,
-    Instance, Invalidated, InvalidationOff, Kind, Local, Managed, Mutator, Object, ObjectId,
-    OutOfMemory, Pinned, Plain, PlainArray, PlainData, Ref, RefArray, Root, Slot, Static,
-    StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError,
+    ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header, Heap,
+    HeapBuilder, HeapStats, Instance, Invalidated, InvalidationOff, Kind, Known, Local, Managed,
+    Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref,
+    RefArray, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap,
+    WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};

@@ -59,14 +59,22 @@ impl<'a> Mutator<'a> {
 
     #[cold]
     fn class_of_slow(&self, descriptor: &'static Descriptor) -> u32 {
+        let (key, place) = cache_place(descriptor);
+        let in_region = self.shared.in_region();
+        if in_region && let Some(class) = self.shared.noted_class(key) {
+            return class;
+        }
         let class = self
             .heap
             .classes
             .of(descriptor)
             .unwrap_or_else(|error| panic!("{error}"))
             .0;
-        let (key, place) = cache_place(descriptor);
-        self.shared.class_cache[place].set((key, class));
+        match in_region {
+            // Not where the fast path would find it.
+            true => self.shared.note_class(key, class),
+            false => self.shared.class_cache[place].set((key, class)),
+        }
         class
     }
 
@@ -121,6 +129,7 @@ impl<'a> Mutator<'a> {
         // makes it an object before anybody looks.
         unsafe { place.at.cast::<I::Class>().write(object) };
         let raw = self.claim(place);
+        self.shared.note(raw);
         if const { I::Class::DESCRIPTOR.drop.is_some() } {
             self.shared.droppables.borrow_mut().push(raw);
         }
@@ -151,6 +160,7 @@ impl<'a> Mutator<'a> {
         // SAFETY: `place` is free memory, as in `alloc`.
         unsafe { place.at.cast::<Header>().write(header) };
         let raw = self.claim(place);
+        self.shared.note(raw);
         Ok(self.shared.push(raw))
     }
 

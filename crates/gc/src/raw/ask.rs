@@ -424,7 +424,26 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>> Visitor for Watch<'v, V> {
     }
 }
 
+impl Mutator<'_> {
+    /// What a subject of an assertion refers to.
+    #[track_caller]
+    pub(crate) fn subject_raw(&self, subject: &impl Subject) -> Option<Raw> {
+        match subject.raw(self.heap, self.shared) {
+            Ok(raw) => Some(raw).filter(|&raw| self.heap.refers(raw)),
+            Err(ProbeError::Null) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 impl HeapInner {
+    /// Says in an object's header that it was asserted unshared.
+    pub(crate) fn set_unshared(&self, raw: Raw) {
+        // SAFETY: an object that the caller holds.
+        let header = unsafe { self.base.header(raw) };
+        header.update(|word| word.with_unshared(true));
+    }
+
     /// Calls `f` with everything that keeps an object in memory or may bring it back: roots,
     /// weak handles, finalizers. Only while the world is stopped.
     fn for_each_memory(&self, mut f: impl FnMut(Raw)) {
@@ -462,10 +481,16 @@ impl Mutator<'_> {
             let f = f.take().expect("a collection asks once");
             // SAFETY: called by the collection, with the world stopped.
             let mut view = unsafe { StoppedHeap::new(heap, Some(shared)) };
-            view.collecting = Some(RefCell::new(Collecting::new(&view)));
+            let assertions = heap.assertions.lock().unwrap();
+            // What probes mark, marking does not count.
+            let counts = assertions.counts() || assertions.arrives();
+            drop(assertions);
+            if !counts {
+                view.collecting = Some(RefCell::new(Collecting::new(&view)));
+            }
             result = Some(catch_unwind(AssertUnwindSafe(|| f(&view))));
-            let collecting = view.collecting.take().expect("put there above");
-            collecting.into_inner().owed
+            let collecting = view.collecting.take();
+            collecting.map_or_else(Owed::default, |it| it.into_inner().owed)
         };
         let request = Request {
             kind: Kind::Full,

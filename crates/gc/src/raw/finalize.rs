@@ -113,6 +113,7 @@ impl HeapInner {
         if self.config.finalization == Finalization::AfterCollection {
             mutator.run_finalizers();
         }
+        self.check_halted();
     }
 
     /// Drops the owned memory of every object, as the heap itself is dropped.

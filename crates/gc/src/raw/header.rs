@@ -45,6 +45,7 @@ const EPOCH_MASK: u64 = 0b111 << EPOCH_SHIFT;
 const FORWARDED: u64 = 1 << 23;
 const VISIT_SHIFT: u32 = 24;
 const VISIT_MASK: u64 = 0xff << VISIT_SHIFT;
+const UNSHARED: u64 = 1 << 33;
 const EXTERNAL: u64 = 1 << 39;
 const HASH_SHIFT: u32 = 43;
 const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
@@ -210,6 +211,16 @@ impl Word {
 
     pub(crate) fn with_pinned(self, on: bool) -> Self {
         self.with(PINNED, on)
+    }
+
+    /// Whether the object was asserted unshared.
+    #[inline]
+    pub(crate) fn is_unshared(self) -> bool {
+        self.0 & UNSHARED != 0
+    }
+
+    pub(crate) fn with_unshared(self, on: bool) -> Self {
+        self.with(UNSHARED, on)
     }
 
     pub(crate) fn with_external(self, on: bool) -> Self {

@@ -615,6 +615,12 @@ impl Census {
         }
     }
 
+    /// From objects and bytes of each class.
+    pub(crate) fn of(classes: &[(usize, usize)]) -> Self {
+        let (objects, bytes) = classes.iter().copied().unzip();
+        Self { objects, bytes }
+    }
+
     /// Adds another worker's counts.
     pub(crate) fn add(&mut self, other: &Self) {
         let classes = self.objects.len().max(other.objects.len());
@@ -624,17 +630,5 @@ impl Census {
             self.objects[id] += other.objects[id];
             self.bytes[id] += other.bytes[id];
         }
-    }
-}
-
-impl Visitor for Census {
-    type Tag = ();
-    const ARRIVALS: bool = false;
-    const READS: bool = false;
-
-    #[inline]
-    fn object(&mut self, _: Raw, word: Word, bytes: usize) {
-        self.objects[word.class() as usize] += 1;
-        self.bytes[word.class() as usize] += bytes;
     }
 }

@@ -9,6 +9,7 @@
 //! Elsewhere: allocation (`alloc.rs`), attaching and detaching (`attach.rs`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::ops::Index;
@@ -56,6 +57,9 @@ pub(crate) struct MutatorShared {
     pub(super) class_cache: [Cell<(usize, u32)>; CLASS_CACHE],
     /// Objects allocated since the last collection whose class has owned fields.
     pub(crate) droppables: RefCell<Vec<Raw>>,
+    /// What was allocated in each open region, innermost last; see `regions.rs`.
+    pub(super) regions: RefCell<Vec<Vec<Raw>>>,
+    pub(super) noted_classes: RefCell<HashMap<usize, u32>>,
     /// Allocations until zeal collects.
     pub(super) zeal_countdown: Cell<u32>,
     pub(crate) runs_finalizers: Cell<bool>,
@@ -120,6 +124,8 @@ impl MutatorShared {
             epoch: Cell::new(heap.space.epoch()),
             class_cache: std::array::from_fn(|_| Cell::new((0, 0))),
             droppables: RefCell::default(),
+            regions: RefCell::default(),
+            noted_classes: RefCell::default(),
             zeal_countdown: Cell::new(0),
             runs_finalizers: Cell::new(false),
         }
@@ -483,10 +489,14 @@ impl<'a> Mutator<'a> {
     }
 
     /// Lets a collection happen if one is waiting.
+    ///
+    /// # Panics
+    /// If an assertion has failed that is to halt the program.
     #[inline]
     pub fn safepoint(&mut self) {
         if self.heap.safepoints.stop_requested() {
             self.heap.safepoints.park(&self.shared.runs);
+            self.heap.check_halted();
         }
     }
 

@@ -1,0 +1,284 @@
+//! How a program asserts: methods of the mutator and of the heap.
+
+use std::panic::Location;
+
+use heaphound_heap::ClassId;
+use heaphound_heap::finding::Fingerprint;
+
+use crate::assertions::{AssertionKind, ClassAssertion, Known, Reaction, Site};
+use crate::heap::Heap;
+use crate::raw::check::{Entry, Pair, SiteId};
+use crate::raw::{Managed, Mutator, Raw, Subject};
+
+/// An assertion that is being made: with a message, with a reaction of its own.
+#[must_use]
+pub struct Expecting<'m, 'a> {
+    mutator: &'m Mutator<'a>,
+    message: Option<String>,
+    reaction: Option<Reaction>,
+    subclasses: bool,
+}
+
+impl Expecting<'_, '_> {
+    /// What the finding is to say besides.
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// What is to happen, instead of what the heap does with assertions of the kind.
+    pub fn reaction(mut self, reaction: Reaction) -> Self {
+        self.reaction = Some(reaction);
+        self
+    }
+
+    /// Whether instances of subclasses count; they do not unless said so.
+    pub fn subclasses(mut self, count: bool) -> Self {
+        self.subclasses = count;
+        self
+    }
+
+    /// The object is unreachable at the next full collection. Holds of null.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator.
+    #[track_caller]
+    pub fn dead(self, object: impl Subject) {
+        let Some(raw) = self.raw(&object) else {
+            return;
+        };
+        let site = self.site(AssertionKind::Dead, Location::caller());
+        let assertions = &self.mutator.heap.assertions;
+        assertions.lock().unwrap().dead.push(Entry { site, raw });
+    }
+
+    /// At every full collection at most one slot or static refers to the object, for as
+    /// long as it lives. Locals and handles do not count.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator.
+    #[track_caller]
+    pub fn unshared(self, object: impl Subject) {
+        let Some(raw) = self.raw(&object) else {
+            return;
+        };
+        let site = self.site(AssertionKind::Unshared, Location::caller());
+        let heap = self.mutator.heap;
+        heap.set_unshared(raw);
+        heap.assertions
+            .lock()
+            .unwrap()
+            .unshared
+            .push(Entry { site, raw });
+    }
+
+    /// At every full collection that finds the ownee alive, the owner is alive too and
+    /// reaches it, or another one of its owners does.
+    ///
+    /// # Panics
+    /// If an object belongs to another heap or mutator, or is null.
+    #[track_caller]
+    pub fn owned_by(self, owner: impl Subject, ownee: impl Subject) {
+        self.all_owned_by(owner, &[ownee]);
+    }
+
+    /// As [`Expecting::owned_by`], for many objects with one owner.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn all_owned_by(self, owner: impl Subject, ownees: &[impl Subject]) {
+        let site = self.site(AssertionKind::OwnedBy, Location::caller());
+        let owner = self.raw(&owner).expect("an owner is not null");
+        let ownees: Vec<Raw> = ownees
+            .iter()
+            .map(|ownee| self.raw(ownee).expect("an ownee is not null"))
+            .collect();
+        let mut assertions = self.mutator.heap.assertions.lock().unwrap();
+        for ownee in ownees {
+            assertions.pairs.push(Pair { owner, ownee, site });
+        }
+    }
+
+    /// At every full collection at most `limit` instances of a class live.
+    #[track_caller]
+    pub fn instances<T: Managed + ?Sized>(self, limit: usize) {
+        self.class::<T>(AssertionKind::Instances, limit, Location::caller());
+    }
+
+    /// At every full collection the instances of a class take at most that many bytes.
+    #[track_caller]
+    pub fn volume<T: Managed + ?Sized>(self, bytes: usize) {
+        self.class::<T>(AssertionKind::Volume, bytes, Location::caller());
+    }
+
+    fn class<T: Managed + ?Sized>(
+        &self,
+        kind: AssertionKind,
+        limit: usize,
+        place: &'static Location<'static>,
+    ) {
+        let class = ClassId(self.mutator.class_of(T::DESCRIPTOR));
+        let site = self.site(kind, place);
+        let mut assertions = self.mutator.heap.assertions.lock().unwrap();
+        let subclasses = self.subclasses;
+        // Said again at the same place, it replaces what was said.
+        assertions.classes.retain(|it| it.site != site);
+        assertions.classes.push(ClassAssertion {
+            class,
+            subclasses,
+            limit,
+            site,
+        });
+    }
+
+    #[track_caller]
+    fn raw(&self, subject: &impl Subject) -> Option<Raw> {
+        self.mutator.subject_raw(subject)
+    }
+
+    fn site(&self, kind: AssertionKind, place: &'static Location<'static>) -> SiteId {
+        let site = Site {
+            kind,
+            place,
+            message: self.message.clone(),
+            reaction: self.reaction.clone(),
+        };
+        self.mutator.heap.assertions.lock().unwrap().site(site)
+    }
+}
+
+impl<'a> Mutator<'a> {
+    /// Makes an assertion with a message or a reaction of its own:
+    /// `m.expecting().message("after logout").dead(session)`.
+    pub fn expecting(&self) -> Expecting<'_, 'a> {
+        Expecting {
+            mutator: self,
+            message: None,
+            reaction: None,
+            subclasses: false,
+        }
+    }
+
+    /// Asserts that an object is unreachable at the next full collection.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator.
+    #[track_caller]
+    pub fn assert_dead(&self, object: impl Subject) {
+        self.expecting().dead(object);
+    }
+
+    /// Asserts that at most one slot or static refers to an object.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator.
+    #[track_caller]
+    pub fn assert_unshared(&self, object: impl Subject) {
+        self.expecting().unshared(object);
+    }
+
+    /// Asserts that an object does not outlive its owner, nor leave it.
+    ///
+    /// # Panics
+    /// If an object belongs to another heap or mutator, or is null.
+    #[track_caller]
+    pub fn assert_owned_by(&self, owner: impl Subject, ownee: impl Subject) {
+        self.expecting().owned_by(owner, ownee);
+    }
+
+    /// Takes back that one object owns another.
+    ///
+    /// # Panics
+    /// If an object belongs to another heap or mutator.
+    #[track_caller]
+    pub fn retract_owned_by(&self, owner: impl Subject, ownee: impl Subject) {
+        let (owner, ownee) = (self.subject_raw(&owner), self.subject_raw(&ownee));
+        let mut assertions = self.heap.assertions.lock().unwrap();
+        assertions
+            .pairs
+            .retain(|pair| Some(pair.owner) != owner || Some(pair.ownee) != ownee);
+    }
+
+    /// Asserts that at most `limit` instances of a class live.
+    #[track_caller]
+    pub fn assert_instances<T: Managed + ?Sized>(&self, limit: usize) {
+        self.expecting().instances::<T>(limit);
+    }
+
+    /// Asserts that the instances of a class take at most that many bytes.
+    #[track_caller]
+    pub fn assert_volume<T: Managed + ?Sized>(&self, bytes: usize) {
+        self.expecting().volume::<T>(bytes);
+    }
+
+    /// Begins a region: what this thread allocates until [`Mutator::assert_all_dead`]
+    /// is remembered. Regions nest; an object belongs to all that are open.
+    pub fn start_region(&mut self) {
+        self.shared.open_region();
+    }
+
+    /// Ends the innermost region and asserts that what was allocated in it is unreachable at
+    /// the next full collection.
+    ///
+    /// # Panics
+    /// If no region is open.
+    #[track_caller]
+    pub fn assert_all_dead(&mut self) {
+        let site = Site {
+            kind: AssertionKind::Region,
+            place: Location::caller(),
+            message: None,
+            reaction: None,
+        };
+        let objects = self.shared.close_region().expect("a region was started");
+        let mut assertions = self.heap.assertions.lock().unwrap();
+        let site = assertions.site(site);
+        for raw in objects {
+            assertions.dead.push(Entry { site, raw });
+        }
+    }
+
+    /// Runs `f` in a region and asserts that what it allocates is unreachable at the next full
+    /// collection. If it panics, nothing is asserted.
+    #[track_caller]
+    pub fn in_region<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
+        struct Close<'m>(&'m crate::raw::mutator::MutatorShared, bool);
+        impl Drop for Close<'_> {
+            fn drop(&mut self) {
+                if self.1 {
+                    self.0.close_region();
+                }
+            }
+        }
+        self.start_region();
+        let mut close = Close(self.shared, true);
+        let result = f(&mut self.scope());
+        close.1 = false;
+        drop(close);
+        self.assert_all_dead();
+        result
+    }
+}
+
+impl Heap {
+    /// What happens when assertions of a kind fail, unless they say otherwise themselves.
+    pub fn set_reaction(&self, kind: AssertionKind, reaction: Reaction) {
+        self.inner()
+            .assertions
+            .lock()
+            .unwrap()
+            .set_reaction(kind, reaction);
+    }
+
+    /// What assertions have found so far.
+    pub fn findings(&self) -> Vec<Known> {
+        self.inner().assertions.lock().unwrap().known()
+    }
+
+    /// Keeps a finding from being reported: it is only counted.
+    pub fn suppress(&self, fingerprint: Fingerprint, reason: impl Into<String>) {
+        let mut assertions = self.inner().assertions.lock().unwrap();
+        assertions.suppress(fingerprint, reason.into());
+    }
+}

@@ -1,0 +1,462 @@
+//! Checking GC assertions in a full collection.
+//!
+//! After Aftandilian and Guyer, *GC Assertions: Using the Garbage Collector to Check Heap
+//! Properties* (PLDI 2009).
+//!
+//! An asserted object has an entry in a table, which follows it when it moves and goes when
+//! it dies; no other object pays. When marking from the roots is done:
+//!
+//! - **dead**: an entry whose object is marked is a violation;
+//! - **unshared**: arrivals at objects with the header's unshared bit were listed while
+//!   marking ([`Checker`]); references from stacks and handles are taken off;
+//! - **instances, volume**: counted while marking, by class;
+//! - **owned by**: exact by definition: an ownee that lives is owned if an owner of it lives and
+//!   reaches it. Each live owner is traced with a visited mark of its own, first not beyond
+//!   its ownees, so that only what lies between is touched twice; then, if some were missed,
+//!   on from those that were met. What was entered is unmarked after each owner, so that
+//!   regions may overlap. All owners together may enter a bounded number of objects; what
+//!   could not be checked for that is reported.
+//!
+//! This nominates; what is said about it, with paths, is decided by `assertions.rs`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering::Relaxed;
+
+use heaphound_heap::ClassId;
+use heaphound_heap::root::RootSet;
+use heaphound_heap::trace::{Filter, Visit};
+use heaphound_heap::view::{HeapView, Place};
+
+use super::header::Word;
+use super::mark::{Ground, Marker, Start, VisitMark, Visitor, mark};
+use super::region::Raw;
+use super::view::{ObjectId, StoppedHeap};
+use super::weak::is_marked;
+use crate::heap::HeapInner;
+
+/// Where and how an assertion was made, by its place in the list.
+pub(crate) type SiteId = u32;
+
+/// An asserted object.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Entry {
+    pub(crate) site: SiteId,
+    pub(crate) raw: Raw,
+}
+
+/// An object and the one that is to own it; null once that has died.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Pair {
+    pub(crate) owner: Raw,
+    pub(crate) ownee: Raw,
+    pub(crate) site: SiteId,
+}
+
+/// What refers to objects without keeping them.
+pub(crate) trait Follows {
+    fn is_young(&self) -> bool;
+
+    /// Follows its objects to where they are now; answers whether it is still of use.
+    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool;
+}
+
+impl Follows for Raw {
+    fn is_young(&self) -> bool {
+        Raw::is_young(*self)
+    }
+
+    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool {
+        match now(*self) {
+            Some(raw) => *self = raw,
+            None => return false,
+        }
+        true
+    }
+}
+
+impl Follows for Entry {
+    fn is_young(&self) -> bool {
+        self.raw.is_young()
+    }
+
+    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool {
+        self.raw.follow(now)
+    }
+}
+
+impl Follows for Pair {
+    fn is_young(&self) -> bool {
+        self.owner.is_young() || self.ownee.is_young()
+    }
+
+    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool {
+        if !self.owner.is_null() {
+            self.owner = now(self.owner).unwrap_or(Raw::NULL);
+        }
+        self.ownee.follow(now)
+    }
+}
+
+/// Entries; the young ones apart, so that a nursery collection need not look at all.
+pub(crate) struct Table<E> {
+    young: Vec<E>,
+    pub(crate) old: Vec<E>,
+}
+
+impl<E> Default for Table<E> {
+    fn default() -> Self {
+        Self {
+            young: Vec::new(),
+            old: Vec::new(),
+        }
+    }
+}
+
+impl<E: Follows + PartialEq> Table<E> {
+    pub(crate) fn push(&mut self, entry: E) {
+        match entry.is_young() {
+            true => self.young.push(entry),
+            false => self.old.push(entry),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&E) -> bool) {
+        self.young.retain(&mut keep);
+        self.old.retain(&mut keep);
+    }
+
+    /// After a nursery collection: nothing is young any more.
+    pub(crate) fn settle(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
+        let survivors = self.young.drain(..).filter_map(|mut entry| {
+            let kept = entry.follow(now);
+            kept.then_some(entry)
+        });
+        self.old.extend(survivors);
+    }
+
+    /// When all objects may have died or moved.
+    pub(crate) fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
+        self.old.retain_mut(|entry| entry.follow(now));
+    }
+}
+
+/// What is counted and listed while marking, for assertions that need it.
+pub(crate) struct Checker<const COUNTS: bool, const ARRIVES: bool> {
+    /// Objects and bytes of each class.
+    pub(crate) classes: Vec<(usize, usize)>,
+    /// Objects asserted unshared, as often as they were arrived at.
+    pub(crate) arrived: Vec<Raw>,
+}
+
+impl<const COUNTS: bool, const ARRIVES: bool> Checker<COUNTS, ARRIVES> {
+    pub(crate) fn new(classes: usize) -> Self {
+        Self {
+            classes: vec![(0, 0); if COUNTS { classes + 1 } else { 0 }],
+            arrived: Vec::new(),
+        }
+    }
+}
+
+impl<const COUNTS: bool, const ARRIVES: bool> Visitor for Checker<COUNTS, ARRIVES> {
+    type Tag = ();
+    const READS: bool = false;
+    const ARRIVALS: bool = ARRIVES;
+
+    #[inline]
+    fn object(&mut self, _: Raw, word: Word, bytes: usize) {
+        if COUNTS {
+            let count = &mut self.classes[word.class() as usize];
+            count.0 += 1;
+            count.1 += bytes;
+        }
+    }
+
+    #[inline]
+    fn edge_arrived(&mut self, _: (), to: Raw, word: Word) {
+        if ARRIVES && word.is_unshared() {
+            self.arrived.push(to);
+        }
+    }
+}
+
+/// What marking has counted, all workers together.
+#[derive(Default)]
+pub(crate) struct Counted {
+    pub(crate) classes: Vec<(usize, usize)>,
+    pub(crate) arrived: Vec<Raw>,
+}
+
+impl Counted {
+    pub(crate) fn add<const C: bool, const A: bool>(&mut self, one: Checker<C, A>) {
+        let length = self.classes.len().max(one.classes.len());
+        self.classes.resize(length, (0, 0));
+        for (sum, count) in self.classes.iter_mut().zip(one.classes) {
+            sum.0 += count.0;
+            sum.1 += count.1;
+        }
+        self.arrived.extend(one.arrived);
+    }
+}
+
+/// What became of ownership assertions.
+#[derive(Default)]
+pub(crate) struct Ownership {
+    /// Ownees that live and are not owned, with the site of their last assertion.
+    pub(crate) unowned: Vec<Entry>,
+    /// Pairs that were not checked, because that would have taken too long.
+    pub(crate) unchecked: usize,
+}
+
+impl HeapInner {
+    /// How many references count against each object that was asserted unshared: slots
+    /// and statics.
+    pub(crate) fn count_sharing(&self, counted: &Counted) -> HashMap<Raw, usize> {
+        let mut counts: HashMap<Raw, usize> = HashMap::new();
+        for &raw in &counted.arrived {
+            *counts.entry(raw).or_default() += 1;
+        }
+        // Roots arrive like edges. Only statics among them count.
+        let mut take_off = |cell: &std::sync::atomic::AtomicU32| {
+            if let Some(count) = counts.get_mut(&Raw(cell.load(Relaxed))) {
+                *count -= 1;
+            }
+        };
+        self.for_each_root_cell(RootSet::All, &mut take_off);
+        for (_, cell) in self.handles.statics.lock().unwrap().values() {
+            if let Some(count) = counts.get_mut(&Raw(cell.raw.load(Relaxed))) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// Finds the ownees that live and are not owned. Pairs are sorted by owner.
+    pub(crate) fn check_owners(
+        &self,
+        ground: Ground<'_>,
+        pairs: &[Pair],
+        budget: usize,
+    ) -> Ownership {
+        // SAFETY: called by the collection, with the world stopped.
+        let view = unsafe { StoppedHeap::new(self, None) };
+        view.reserve(2);
+        // Marks are taken off again, so that the same two do for all owners.
+        let marks = OwnerMarks {
+            visit: view.fresh(),
+            label: view.fresh(),
+        };
+        let mut result = Ownership::default();
+        let mut owned: HashSet<Raw> = HashSet::new();
+        let mut budget = budget;
+        for group in pairs.chunk_by(|a, b| a.owner == b.owner) {
+            // A pair whose owner has died says nothing for its ownee.
+            if group[0].owner.is_null() {
+                continue;
+            }
+            let (reached, entered) = self.reach_ownees(ground, marks, group, budget);
+            owned.extend(reached);
+            if entered >= budget {
+                // Those that were not met are not known to be unowned.
+                result.unchecked += group.len();
+                owned.extend(group.iter().map(|pair| pair.ownee));
+            }
+            budget -= entered.min(budget);
+        }
+        let mut unowned: Vec<Entry> = pairs
+            .iter()
+            .filter(|pair| !owned.contains(&pair.ownee))
+            .map(|&Pair { ownee, site, .. }| Entry { site, raw: ownee })
+            .collect();
+        unowned.sort_unstable_by_key(|entry| (entry.raw, entry.site));
+        unowned.dedup_by_key(|entry| entry.raw);
+        result.unowned = unowned;
+        result
+    }
+
+    /// The ownees of a group that their owner reaches, and how many objects were entered to
+    /// find out: at most `budget`, and then perhaps not all.
+    fn reach_ownees(
+        &self,
+        ground: Ground<'_>,
+        marks: OwnerMarks,
+        group: &[Pair],
+        budget: usize,
+    ) -> (Vec<Raw>, usize) {
+        let OwnerMarks { visit, label } = marks;
+        let header = |raw| {
+            // SAFETY: live objects, for they are marked.
+            unsafe { ground.base.header(raw) }
+        };
+        let carry = |raw, visit: Visit| header(raw).store(header(raw).load().with_visit(visit.0));
+        let ownees: HashSet<Raw> = group.iter().map(|pair| pair.ownee).collect();
+        ownees.iter().for_each(|&ownee| carry(ownee, label));
+        let mut scan = Scan {
+            label,
+            left: usize::MAX,
+            budget,
+            entered: Vec::new(),
+        };
+        let between = VisitMark::<true> {
+            visit,
+            filter: Filter::SetAside(label),
+            collection: None,
+        };
+        let mut reached = self.scan(ground, between, vec![group[0].owner], &mut scan);
+        reached.sort_unstable();
+        reached.dedup();
+        if reached.len() < ownees.len() && !scan.is_done() {
+            // Some lie behind others: on from there.
+            scan.left = ownees.len();
+            let behind = VisitMark::<false> {
+                visit,
+                filter: Filter::Follow,
+                collection: None,
+            };
+            self.scan(ground, behind, reached, &mut scan);
+            let visited = |raw: &Raw| header(*raw).load().visit() == visit.0;
+            reached = ownees.iter().copied().filter(visited).collect();
+        }
+        let entered = scan.entered.len();
+        let touched = scan.entered.into_iter().chain(ownees);
+        touched.for_each(|raw| carry(raw, Visit::default()));
+        (reached, entered)
+    }
+
+    /// Traces from some objects, and from the values of ephemerons whose keys live; answers
+    /// what was set aside.
+    fn scan<M: Marker>(
+        &self,
+        ground: Ground<'_>,
+        marker: M,
+        starts: Vec<Raw>,
+        scan: &mut Scan,
+    ) -> Vec<Raw> {
+        let mut starts: Vec<Start<()>> = starts.into_iter().map(Start::from).collect();
+        let mut aside = Vec::new();
+        while !starts.is_empty() && !scan.is_done() {
+            let watch = std::mem::take(scan);
+            let (marked, mut scans) = mark(ground, marker, &starts, vec![watch]);
+            *scan = scans.pop().expect("there was one");
+            aside.extend(marked.aside);
+            starts.clear();
+            self.add_values(ground, marked.ephemerons, &mut starts);
+        }
+        aside
+    }
+
+    /// The values of ephemerons whose keys live.
+    fn add_values(&self, ground: Ground<'_>, ephemerons: Vec<Raw>, starts: &mut Vec<Start<()>>) {
+        for ephemeron in ephemerons {
+            let key = super::weak::key(ground, ephemeron);
+            if !key.is_null() && is_marked(ground, key) {
+                super::weak::dependents(ground, ephemeron, &mut (), starts);
+            }
+        }
+    }
+
+    /// Looks at the heap in the middle of a collection: what is marked is alive.
+    pub(crate) fn inspect_marked<R>(&self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
+        // SAFETY: called by the collection, with the world stopped.
+        f(&unsafe { StoppedHeap::new(self, None) })
+    }
+
+    /// The live instances of a class, or of its subclasses too, up to `limit`, in the order of
+    /// addresses.
+    pub(crate) fn live_instances(
+        &self,
+        ground: Ground<'_>,
+        is_one: &dyn Fn(ClassId) -> bool,
+        limit: usize,
+    ) -> Vec<Raw> {
+        let mut found = Vec::new();
+        self.space.for_each_object(|raw| {
+            // SAFETY: an object of the stopped heap.
+            let word = unsafe { ground.base.header(raw) }.load();
+            if found.len() < limit && word.is_marked(ground.epoch) && is_one(ClassId(word.class()))
+            {
+                found.push(raw);
+            }
+        });
+        found.sort_unstable();
+        found
+    }
+}
+
+/// What ownees carry, and what is entered on the way to them.
+#[derive(Clone, Copy)]
+struct OwnerMarks {
+    visit: Visit,
+    label: Visit,
+}
+
+/// Watches the trace of an owner.
+#[derive(Default)]
+struct Scan {
+    label: Visit,
+    /// Ownees that are still to be met.
+    left: usize,
+    budget: usize,
+    entered: Vec<Raw>,
+}
+
+impl Visitor for Scan {
+    type Tag = ();
+    const READS: bool = false;
+    const ARRIVALS: bool = false;
+    const STOPS: bool = true;
+
+    #[inline]
+    fn object(&mut self, raw: Raw, word: Word, _: usize) {
+        self.entered.push(raw);
+        // One that carries its label is entered for the first time.
+        if word.visit() == self.label.0 {
+            self.left = self.left.saturating_sub(1);
+        }
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.left == 0 || self.entered.len() >= self.budget
+    }
+}
+
+impl<'v> StoppedHeap<'v> {
+    /// An object that a collection has marked.
+    pub(crate) fn object(&self, raw: Raw) -> ObjectId<'v> {
+        ObjectId(raw, self.brand)
+    }
+
+    /// The slots of marked objects that refer to each of these, up to some number.
+    pub(crate) fn referrers(
+        &self,
+        objects: &[ObjectId<'v>],
+    ) -> HashMap<ObjectId<'v>, Vec<(ObjectId<'v>, Place)>> {
+        const MOST: usize = 64;
+        let mut found: HashMap<_, Vec<_>> = objects.iter().map(|&it| (it, Vec::new())).collect();
+        if found.is_empty() {
+            return found;
+        }
+        let epoch = self.heap.space.epoch();
+        self.heap.space.for_each_object(|raw| {
+            // SAFETY: an object of the stopped heap.
+            let word = unsafe { self.heap.base.header(raw) }.load();
+            if !word.is_marked(epoch) {
+                return;
+            }
+            let from = self.object(raw);
+            self.for_each_strong_edge(from, |place, to| {
+                if let Some(list) = found.get_mut(&to)
+                    && list.len() < MOST
+                {
+                    list.push((from, place));
+                }
+            });
+        });
+        found.values_mut().for_each(|list| list.sort_unstable());
+        found
+    }
+}

@@ -1,0 +1,332 @@
+//! GC assertions, kind by kind.
+
+use std::sync::{Arc, Mutex};
+
+use heaphound::finding::Finding;
+use heaphound::{
+    AssertionKind, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, Reaction,
+    RefArray, Slot,
+};
+
+#[derive(Managed)]
+#[repr(C)]
+struct Node {
+    header: Header,
+    next: Slot<Node>,
+    other: Slot<Node>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Order {
+    header: Header,
+    number: u64,
+    item: Slot<Node>,
+}
+
+fn on_every_heap(test: impl Fn(&Heap, &mut Mutator<'_>, &dyn Fn() -> Vec<Finding>)) {
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        for threads in [1, 4] {
+            for zeal in [0, 3] {
+                let heap = Heap::builder()
+                    .collector(collector)
+                    .collector_threads(threads)
+                    .max_bytes(64 << 20)
+                    .zeal(zeal)
+                    .build()
+                    .unwrap();
+                let found: Arc<Mutex<Vec<Finding>>> = Arc::default();
+                for kind in KINDS {
+                    let found = found.clone();
+                    heap.set_reaction(
+                        kind,
+                        Reaction::Call(Arc::new(move |finding| {
+                            found.lock().unwrap().push(finding.clone());
+                        })),
+                    );
+                }
+                let mut m = heap.attach("main").unwrap();
+                test(&heap, &mut m, &|| {
+                    std::mem::take(&mut *found.lock().unwrap())
+                });
+            }
+        }
+    }
+}
+
+const KINDS: [AssertionKind; 6] = [
+    AssertionKind::Dead,
+    AssertionKind::Region,
+    AssertionKind::Instances,
+    AssertionKind::Volume,
+    AssertionKind::Unshared,
+    AssertionKind::OwnedBy,
+];
+
+fn node<'a>(m: &mut Mutator<'a>, next: Option<Local<'a, Node>>) -> Local<'a, Node> {
+    m.alloc(NodeInit { next, other: None }).unwrap()
+}
+
+/// Paths of a finding, the numbers in objects' names taken out.
+fn paths(finding: &Finding) -> Vec<String> {
+    let paths = finding.evidence.iter().map(|it| it.path.to_string());
+    let plain = |path: String| {
+        let mut words: Vec<String> = path.split(' ').map(String::from).collect();
+        for word in &mut words {
+            if let Some(at) = word.find('@') {
+                word.truncate(at);
+            }
+        }
+        words.join(" ")
+    };
+    paths.map(plain).collect()
+}
+
+#[test]
+fn what_was_asserted_dead_is_found_with_its_path() {
+    on_every_heap(|_, m, found| {
+        let list = node(m, None);
+        m.static_root("list").set(m, Some(&m[list]));
+        {
+            let mut m = m.scope();
+            let (leaked, gone) = (node(&mut m, None), node(&mut m, None));
+            m[list].other.set(Some(&m[leaked]));
+            m.assert_dead(leaked);
+            m.expecting().message("it is not needed").dead(gone);
+        }
+        m.collect();
+        let findings = found();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].kind, "asserted-dead");
+        assert_eq!(paths(&findings[0]), ["static:list → Node .other → Node"]);
+        // It stands, and is counted.
+        m.collect();
+        assert_eq!(found().len(), 0);
+        m[list].other.set(None);
+        m.collect();
+        assert_eq!(found().len(), 0);
+    });
+}
+
+#[test]
+fn repeats_are_counted_and_suppressed_findings_not_reported() {
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let kept = node(&mut m, None);
+    m.static_root("kept").set(&m, Some(&m[kept]));
+    m.assert_dead(kept);
+    for _ in 0..5 {
+        m.collect();
+    }
+    let known = heap.findings();
+    assert_eq!(
+        (known.len(), known[0].collections, known[0].objects),
+        (1, 5, 1)
+    );
+    heap.suppress(known[0].finding.fingerprint(), "known since spring");
+    m.collect();
+    let known = heap.findings();
+    assert_eq!(known[0].collections, 6);
+    assert_eq!(known[0].suppressed.as_deref(), Some("known since spring"));
+}
+
+#[test]
+fn what_only_a_stack_slot_holds_is_drag() {
+    on_every_heap(|_, m, found| {
+        let local = node(m, None);
+        m.assert_dead(local);
+        m.collect();
+        let findings = found();
+        assert!(
+            findings[0]
+                .message
+                .ends_with("only a stack slot holds it (drag)")
+        );
+        assert_eq!(paths(&findings[0]), ["thread:main[0] → Node"]);
+    });
+}
+
+#[test]
+fn regions_nest() {
+    on_every_heap(|heap, m, found| {
+        let keep = m.alloc_refs::<Node>(2).unwrap();
+        m.static_root::<RefArray<Node>>("keep")
+            .set(m, Some(&m[keep]));
+        m.start_region();
+        {
+            let mut m = m.scope();
+            let outer = node(&mut m, None);
+            m[keep][0].set(Some(&m[outer]));
+            m.in_region(|m| {
+                for i in 0..100 {
+                    let mut m = m.scope();
+                    let inner = node(&mut m, None);
+                    let _text = m.alloc_str("text").unwrap();
+                    if i == 50 {
+                        m[keep][1].set(Some(&m[inner]));
+                    }
+                }
+            });
+            let _behind = node(&mut m, None);
+        }
+        m.collect();
+        let findings = found();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(paths(&findings[0]), ["static:keep → Node[] [1] → Node"]);
+        m[keep][1].set(None);
+        m.assert_all_dead();
+        m.collect();
+        // Held in the same way as the one before, it is the same finding once more.
+        assert_eq!(found().len(), 0);
+        assert_eq!(heap.findings()[0].collections, 2);
+    });
+}
+
+#[test]
+fn instances_and_volume_are_limited() {
+    on_every_heap(|_, m, found| {
+        let mut list = None;
+        for number in 0..5 {
+            let item = Some(node(m, None));
+            list = Some(m.alloc(OrderInit { number, item }).unwrap());
+        }
+        m.assert_instances::<Order>(5);
+        m.assert_volume::<Order>(5 * 24);
+        m.collect();
+        assert_eq!(found().len(), 0);
+        m.assert_instances::<Order>(3);
+        m.assert_volume::<Order>(100);
+        m.collect();
+        let findings = found();
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert_eq!(
+            findings.iter().map(|it| it.message.as_str()).min().unwrap(),
+            "5 instances of Order live; 3 were asserted at most"
+        );
+        assert_eq!(findings[0].evidence[0].label, "5 held like this");
+        let _ = list;
+    });
+}
+
+#[test]
+fn a_shared_object_is_found_with_both_ways() {
+    on_every_heap(|heap, m, found| {
+        let (a, b, shared) = (node(m, None), node(m, None), node(m, None));
+        m.static_root("a").set(m, Some(&m[a]));
+        m.static_root("b").set(m, Some(&m[b]));
+        m[a].next.set(Some(&m[shared]));
+        m.assert_unshared(shared);
+        m.collect();
+        // Locals do not count, nor handles.
+        let _root = m.root(&m[shared]);
+        m.collect();
+        assert_eq!(found().len(), 0);
+        m[b].other.set(Some(&m[shared]));
+        m.collect();
+        let findings = found();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(
+            paths(&findings[0]),
+            [
+                "static:a → Node .next → Node",
+                "static:b → Node .other → Node"
+            ]
+        );
+        // Two slots of one object are two, by the same classes and slots.
+        m[b].other.set(None);
+        m.collect();
+        assert_eq!(heap.findings()[0].collections, 1);
+        m[a].other.set(Some(&m[shared]));
+        m.collect();
+        assert_eq!(heap.findings()[0].collections, 2);
+    });
+}
+
+#[test]
+fn an_ownee_that_left_its_owner_is_found() {
+    on_every_heap(|_, m, found| {
+        let (owner, cache) = (node(m, None), node(m, None));
+        m.static_root("owner").set(m, Some(&m[owner]));
+        m.static_root("cache").set(m, Some(&m[cache]));
+        {
+            let mut m = m.scope();
+            let (first, second, third) =
+                (node(&mut m, None), node(&mut m, None), node(&mut m, None));
+            m[owner].next.set(Some(&m[first]));
+            m[first].next.set(Some(&m[second]));
+            m[second].next.set(Some(&m[third]));
+            m[third].next.set(Some(&m[owner]));
+            m[cache].next.set(Some(&m[third]));
+            // A list that owns its nodes, which lie behind each other.
+            for ownee in [first, second, third] {
+                m.assert_owned_by(owner, ownee);
+            }
+        }
+        m.collect();
+        assert_eq!(found().len(), 0);
+        m[owner].next.get().unwrap().next.set(None);
+        m.collect();
+        let findings = found();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(paths(&findings[0]), ["static:cache → Node .next → Node"]);
+        assert!(findings[0].message.contains("not through"));
+    });
+}
+
+#[test]
+fn an_ownee_that_outlives_its_owner_is_found() {
+    on_every_heap(|_, m, found| {
+        let kept = node(m, None);
+        {
+            let mut m = m.scope();
+            let owner = node(&mut m, Some(kept));
+            let other = node(&mut m, None);
+            m.assert_owned_by(owner, kept);
+            // Another owner suffices, while it reaches it.
+            m[other].next.set(Some(&m[kept]));
+            m.static_root("other").set(&m, Some(&m[other]));
+            m.assert_owned_by(other, kept);
+        }
+        m.collect();
+        assert_eq!(found().len(), 0);
+        m.static_root::<Node>("other").set(m, None);
+        m.collect();
+        let findings = found();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(
+            findings[0].message.contains("has outlived"),
+            "{}",
+            findings[0].message
+        );
+        m.retract_owned_by(kept, kept);
+    });
+}
+
+#[test]
+fn a_halted_program_panics_at_its_next_safepoint() {
+    let heap = Heap::builder().build().unwrap();
+    heap.set_reaction(AssertionKind::Dead, Reaction::Halt);
+    let mut m = heap.attach("main").unwrap();
+    let kept = node(&mut m, None);
+    m.assert_dead(kept);
+    let halted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| m.collect()));
+    assert!(halted.is_err());
+    let halted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| m.safepoint()));
+    assert!(halted.is_err());
+}
+
+#[test]
+fn an_assertion_does_not_wait_for_ever_for_a_full_collection() {
+    let wait = |builder: HeapBuilder| {
+        let heap = builder.collector(Collector::Generational).build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let kept = node(&mut m, None);
+        m.assert_dead(kept);
+        for _ in 0..10 {
+            m.collect_nursery();
+        }
+        heap.stats().full_collections
+    };
+    assert_eq!(wait(Heap::builder().assertion_patience(8)), 1);
+    assert_eq!(wait(Heap::builder().assertion_patience(0)), 0);
+}

@@ -10,7 +10,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity};
+use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
 use heaphound_heap::path::{Search, Trail, named, shortest_to_each};
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::{HeapView, Place};
@@ -58,8 +58,14 @@ pub enum Reaction {
     /// A line in the log, a `tracing` event; the program goes on.
     #[default]
     Log,
-    /// Logged; and every mutator panics at its next safepoint.
+    /// Logged; and the program ends: at their next safepoints mutators panic or, in a heap
+    /// built with [`halt_with_errors`](crate::HeapBuilder::halt_with_errors), get no
+    /// memory.
     Halt,
+    /// Logged; and, if it is about a lifetime, made true: every reference to the object is
+    /// cleared where it is optional and invalidated where it is not, if the heap was built
+    /// for that. Other assertions are only logged.
+    ForceTrue,
     /// The program is called with the finding, when the world runs again.
     Call(Arc<dyn Fn(&Finding) + Send + Sync>),
 }
@@ -69,6 +75,7 @@ impl fmt::Debug for Reaction {
         f.write_str(match self {
             Self::Log => "Log",
             Self::Halt => "Halt",
+            Self::ForceTrue => "ForceTrue",
             Self::Call(_) => "Call",
         })
     }
@@ -146,8 +153,21 @@ pub(crate) struct Assertions {
 #[derive(Default)]
 pub(crate) struct Verdict {
     pub(crate) reports: Vec<(Finding, Reaction)>,
+    /// Objects that are to die, and where that was asserted.
+    pub(crate) forced: Vec<(Raw, &'static Location<'static>)>,
     /// Findings that still stand, and how often they have been found.
     pub(crate) repeats: Vec<(Fingerprint, String, u64)>,
+}
+
+impl Verdict {
+    /// Adds to what is said about assertions that were to be made true.
+    pub(crate) fn note_forced(&mut self, note: &str) {
+        for (finding, reaction) in &mut self.reports {
+            if matches!(reaction, Reaction::ForceTrue) {
+                finding.notes.push(note.into());
+            }
+        }
+    }
 }
 
 /// Objects that one assertion site is wrong about.
@@ -351,6 +371,12 @@ impl Assertions {
         verdict
     }
 
+    /// Whether an assertion is to be made true.
+    pub(crate) fn is_forced(&self, violation: &Violation) -> bool {
+        let about_lifetime = matches!(violation.kind, AssertionKind::Dead | AssertionKind::Region);
+        about_lifetime && matches!(self.reaction(violation.site), Reaction::ForceTrue)
+    }
+
     fn reaction(&self, site: SiteId) -> Reaction {
         let site = &self.sites[site as usize];
         let usual = &self.reactions[site.kind as usize];
@@ -477,19 +503,8 @@ impl Assertions {
         let mut visits = view.visits();
         let trails = shortest_to_each(view, &mut visits, &Search::everywhere(), instances);
         // Those that are held in the same way are one group.
-        let mut groups: Vec<(Fingerprint, usize, Evidence)> = Vec::new();
-        for trail in trails.into_iter().flatten() {
-            let evidence = Evidence {
-                label: String::new(),
-                path: trail.describe(view),
-            };
-            let key = way(&evidence);
-            match groups.iter_mut().find(|(known, ..)| *known == key) {
-                Some((_, count, _)) => *count += 1,
-                None => groups.push((key, 1, evidence)),
-            }
-        }
-        groups.sort_by_key(|(key, count, _)| (std::cmp::Reverse(*count), *key));
+        let trails = trails.into_iter().flatten();
+        let groups = group(trails.map(|trail| trail.describe(view)).collect());
         let mut notes = Vec::new();
         if groups.len() > MOST_SHOWN {
             notes.push(format!(
@@ -518,9 +533,9 @@ impl Assertions {
                 .map(|&it| named(view, it))
                 .collect(),
             evidence: evidence
-                .map(|(_, count, evidence)| Evidence {
+                .map(|(count, path)| Evidence {
                     label: format!("{count} held like this"),
-                    ..evidence
+                    path,
                 })
                 .collect(),
             place: Some(site.place.to_string()),
@@ -551,21 +566,6 @@ fn with_message(what: String, site: &Site) -> String {
         Some(message) => format!("{what}: {message}"),
         None => what,
     }
-}
-
-/// A way through the heap by classes and slots, whatever it proves.
-fn way(evidence: &Evidence) -> Fingerprint {
-    let finding = Finding {
-        kind: String::new(),
-        severity: Severity::Note,
-        message: String::new(),
-        objects: Vec::new(),
-        evidence: vec![evidence.clone()],
-        place: None,
-        collection: None,
-        notes: Vec::new(),
-    };
-    finding.fingerprint()
 }
 
 /// Adds an object that is held in the same way to a finding.

@@ -293,9 +293,11 @@ impl HeapInner {
                     self.evacuate_nursery(collector, release);
                 stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
                 full |= self.space.is_over_budget(bytes);
-                let waited = self.assertions.lock().unwrap().waited();
-                let patience = self.config.assertion_patience;
-                full |= patience.is_some_and(|most| waited >= most.get());
+                if cfg!(feature = "assertions") {
+                    let waited = self.assertions.lock().unwrap().waited();
+                    let patience = self.config.assertion_patience;
+                    full |= patience.is_some_and(|most| waited >= most.get());
+                }
             }
             None => full = true,
         }
@@ -427,9 +429,11 @@ impl HeapInner {
             true => young.survivor(raw),
             false => Some(raw),
         };
-        self.assertions.lock().unwrap().settle(&mut now);
-        for shared in self.mutators.lock().unwrap().iter() {
-            shared.follow_regions(&mut now);
+        if cfg!(feature = "assertions") {
+            self.assertions.lock().unwrap().settle(&mut now);
+            for shared in self.mutators.lock().unwrap().iter() {
+                shared.follow_regions(&mut now);
+            }
         }
         let counts = (young.objects, young.bytes);
         young.finish(release);
@@ -465,9 +469,10 @@ impl HeapInner {
         let mut waiting = Waiting::default();
         let mut assertions = self.assertions.lock().unwrap();
         let phase = Phase::Roots(owed);
+        let checks = cfg!(feature = "assertions");
         let needs = (
-            census.is_some() || assertions.counts(),
-            assertions.arrives(),
+            census.is_some() || checks && assertions.counts(),
+            checks && assertions.arrives(),
         );
         let mut counted = Counted::default();
         {
@@ -484,15 +489,33 @@ impl HeapInner {
         if let Some(census) = census {
             census.add(&Census::of(&counted.classes));
         }
-        if !assertions.is_idle() {
+        if checks && !assertions.is_idle() {
             collector.verdict =
                 self.check_assertions(&mut assertions, ground, &counted, total.objects);
         }
-        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
-        assertions.follow(&mut now);
-        assertions.checked();
-        for shared in self.mutators.lock().unwrap().iter() {
-            shared.follow_regions(&mut now);
+        let mut ground = ground;
+        let forced = std::mem::take(&mut collector.verdict.forced);
+        if !forced.is_empty() {
+            let kept = self.force_dead(ground, &forced);
+            collector.verdict.note_forced(match kept {
+                0 => "all references to it were cleared or invalidated",
+                _ => "some references could not be cleared, and the heap was not built to invalidate them",
+            });
+            // What hung on them is dead now, too: mark again, without questions.
+            waiting.finish(ground);
+            self.space.begin_epoch();
+            ground = self.ground(&collector.traces);
+            (total, waiting) = (Marked::default(), Waiting::default());
+            let phase = Phase::Roots(Owed::default());
+            self.close(ground, phase, &mut total, &mut waiting, || ());
+        }
+        if checks {
+            let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
+            assertions.follow(&mut now);
+            assertions.checked();
+            for shared in self.mutators.lock().unwrap().iter() {
+                shared.follow_regions(&mut now);
+            }
         }
         drop(assertions);
         *time = begin.elapsed();
@@ -635,7 +658,13 @@ impl HeapInner {
                     classes.push((assertion, amount, instances));
                 }
             }
-            assertions.judge(view, self.collections(), violations, classes, notes)
+            let forced = violations.iter().filter(|it| assertions.is_forced(it));
+            let place = |it: &Violation| assertions.sites[it.site as usize].place;
+            let forced = forced.map(|it| (it.raw, place(it))).collect();
+            let number = self.collections();
+            let mut verdict = assertions.judge(view, number, violations, classes, notes);
+            verdict.forced = forced;
+            verdict
         })
     }
 
@@ -760,10 +789,12 @@ impl HeapInner {
             .into_iter()
             .map(|(raw, bytes)| (compact::moved(ground, &self.space, raw), bytes))
             .collect();
-        let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
-        self.assertions.lock().unwrap().follow(&mut now);
-        for shared in self.mutators.lock().unwrap().iter() {
-            shared.follow_regions(&mut now);
+        if cfg!(feature = "assertions") {
+            let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
+            self.assertions.lock().unwrap().follow(&mut now);
+            for shared in self.mutators.lock().unwrap().iter() {
+                shared.follow_regions(&mut now);
+            }
         }
         compact::update_objects(ground, &self.space);
         compact::finish(&self.space);
@@ -803,6 +834,7 @@ impl HeapInner {
             max_bytes: self.config.max_bytes,
             classes,
             snapshot: self.write_snapshot(mutator),
+            halted: None,
         }));
         tracing::error!(heap = self.id, "{error}");
         error
@@ -847,7 +879,7 @@ impl HeapInner {
             let fingerprint = finding.fingerprint();
             tracing::error!(heap = self.id, kind = %finding.kind, %fingerprint, "{finding}");
             match reaction {
-                Reaction::Log => log_line(format_args!("{finding}")),
+                Reaction::Log | Reaction::ForceTrue => log_line(format_args!("{finding}")),
                 Reaction::Call(call) => call(&finding),
                 Reaction::Halt => {
                     log_line(format_args!("{finding}"));

@@ -46,6 +46,7 @@ pub(crate) struct Config {
     pub(crate) snapshot_on_oom: Option<PathBuf>,
     pub(crate) invalidation: bool,
     pub(crate) assertion_patience: Option<NonZeroU32>,
+    pub(crate) halt_with_errors: bool,
 }
 
 impl Config {
@@ -82,6 +83,7 @@ impl HeapBuilder {
             snapshot_on_oom: None,
             invalidation: false,
             assertion_patience: NonZeroU32::new(64),
+            halt_with_errors: false,
         })
     }
 
@@ -179,6 +181,14 @@ impl HeapBuilder {
     /// it: then one is made. 64 unless said otherwise; 0 lets them wait for ever.
     pub fn assertion_patience(mut self, collections: u32) -> Self {
         self.0.assertion_patience = NonZeroU32::new(collections);
+        self
+    }
+
+    /// Whether a failed assertion that halts the program does so by refusing memory, an error
+    /// that says why ([`OutOfMemory::halted`](crate::OutOfMemory::halted)), and not by a
+    /// panic.
+    pub fn halt_with_errors(mut self, on: bool) -> Self {
+        self.0.halt_with_errors = on;
         self
     }
 

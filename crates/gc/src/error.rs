@@ -86,6 +86,7 @@ pub(crate) struct Shortage {
     pub(crate) max_bytes: usize,
     pub(crate) classes: Vec<ClassShare>,
     pub(crate) snapshot: Option<Result<PathBuf, String>>,
+    pub(crate) halted: Option<String>,
 }
 
 impl OutOfMemory {
@@ -109,6 +110,12 @@ impl OutOfMemory {
         &self.0.classes
     }
 
+    /// Why the program is halted, if that is why there is no memory: what the assertion that
+    /// failed found.
+    pub fn halted(&self) -> Option<&str> {
+        self.0.halted.as_deref()
+    }
+
     /// Where the heap was written, if it was told to be: the file, or why not.
     pub fn snapshot(&self) -> Option<Result<&PathBuf, &str>> {
         let snapshot = self.0.snapshot.as_ref()?;
@@ -125,7 +132,11 @@ impl fmt::Display for OutOfMemory {
             max_bytes,
             classes,
             snapshot,
+            halted,
         } = &*self.0;
+        if let Some(why) = halted {
+            return write!(f, "the program is halted: {why}");
+        }
         write!(
             f,
             "out of memory: {asked_bytes} bytes asked, {live_bytes} bytes live"

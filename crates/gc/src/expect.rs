@@ -3,12 +3,17 @@
 use std::panic::Location;
 
 use heaphound_heap::ClassId;
-use heaphound_heap::finding::Fingerprint;
+use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
+use heaphound_heap::path::{Search, named, shortest_to_each};
+use heaphound_heap::probe::Probes;
+use heaphound_heap::set::ObjectSet;
+use heaphound_heap::trace::Traceable;
 
 use crate::assertions::{AssertionKind, ClassAssertion, Known, Reaction, Site};
 use crate::heap::Heap;
 use crate::raw::check::{Entry, Pair, SiteId};
-use crate::raw::{Managed, Mutator, Raw, Subject};
+use crate::raw::mutator::MutatorShared;
+use crate::raw::{Managed, Mutator, ObjectId, Raw, Subject};
 
 /// An assertion that is being made: with a message, with a reaction of its own.
 #[must_use]
@@ -243,7 +248,7 @@ impl<'a> Mutator<'a> {
     /// collection. If it panics, nothing is asserted.
     #[track_caller]
     pub fn in_region<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
-        struct Close<'m>(&'m crate::raw::mutator::MutatorShared, bool);
+        struct Close<'m>(&'m MutatorShared, bool);
         impl Drop for Close<'_> {
             fn drop(&mut self) {
                 if self.1 {
@@ -258,6 +263,92 @@ impl<'a> Mutator<'a> {
         drop(close);
         self.assert_all_dead();
         result
+    }
+}
+
+/// The most objects whose paths are looked for.
+const MOST_PATHS: usize = 1000;
+/// The most paths that are shown.
+const MOST_SHOWN: usize = 10;
+
+impl Mutator<'_> {
+    /// Runs `f` in a scope of its own and tells what it allocated that is still reachable
+    /// when the scope has ended: a finding, with each way that leads to such objects.
+    /// For tests; it makes the collections that it needs, and finalizers run.
+    #[track_caller]
+    pub fn leaks_of<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> (R, Option<Finding>) {
+        struct Close<'m>(&'m MutatorShared, usize);
+        impl Drop for Close<'_> {
+            fn drop(&mut self) {
+                while self.0.regions() > self.1 {
+                    self.0.forget_region();
+                }
+            }
+        }
+        let place = Location::caller();
+        let close = Close(self.shared, self.shared.regions());
+        self.shared.open_region();
+        let result = f(&mut self.scope());
+        // What finalizers allocate is not of the region: it goes into another one.
+        self.shared.open_region();
+        // What a finalizer has brought back once is dead the second time.
+        for _ in 0..2 {
+            self.collect();
+        }
+        self.shared.forget_region();
+        let finding = self.describe_survivors(place);
+        drop(close);
+        (result, finding)
+    }
+
+    /// A finding about what lives of the innermost region.
+    fn describe_survivors(&mut self, place: &'static Location<'static>) -> Option<Finding> {
+        let shared = self.shared;
+        self.inspect(|view| {
+            let live: ObjectSet<ObjectId<'_>> = {
+                let probes = Probes::of(view);
+                let live = probes.reach_all();
+                let region = shared.innermost_region();
+                let objects = region.into_iter().map(|raw| view.object(raw));
+                objects.filter(|&object| live.has(object)).collect()
+            };
+            let count = live.len();
+            if count == 0 {
+                return None;
+            }
+            let some = &live.as_slice()[..count.min(MOST_PATHS)];
+            let mut visits = view.visits();
+            let trails = shortest_to_each(view, &mut visits, &Search::everywhere(), some);
+            let paths = trails.iter().flatten().map(|trail| trail.describe(view));
+            let mut groups = group(paths.collect());
+            let mut notes = Vec::new();
+            if count > MOST_PATHS {
+                notes.push(format!("paths were looked for to {MOST_PATHS} of them"));
+            }
+            if groups.len() > MOST_SHOWN {
+                let more = groups.len() - MOST_SHOWN;
+                notes.push(format!("{more} more ways lead to such objects"));
+                groups.truncate(MOST_SHOWN);
+            }
+            let evidence = groups.into_iter().map(|(count, path)| Evidence {
+                label: format!("{count} held like this"),
+                path,
+            });
+            Some(Finding {
+                kind: "leak".into(),
+                severity: Severity::Error,
+                message: format!("{count} objects allocated in the scope are still reachable"),
+                objects: some
+                    .iter()
+                    .take(MOST_SHOWN)
+                    .map(|&it| named(view, it))
+                    .collect(),
+                evidence: evidence.collect(),
+                place: Some(place.to_string()),
+                collection: None,
+                notes,
+            })
+        })
     }
 }
 

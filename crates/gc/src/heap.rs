@@ -12,7 +12,7 @@ use crate::assertions::Assertions;
 use crate::classes::Classes;
 use crate::collect::CollectorState;
 use crate::config::{Collector, Config, HeapBuilder};
-use crate::error::BuildError;
+use crate::error::{BuildError, OutOfMemory, Shortage};
 use crate::raw::finalize::{Pending, Watched};
 use crate::raw::handle::Handles;
 use crate::raw::invalid::Invalidations;
@@ -166,10 +166,27 @@ impl HeapInner {
     /// Panics if an assertion has failed that is to halt the program.
     pub(crate) fn check_halted(&self) {
         if let Some(why) = self.halted.get()
+            && !self.config.halt_with_errors
             && !std::thread::panicking()
         {
             panic!("{why}");
         }
+    }
+
+    /// The error that a halted program gets instead of memory.
+    pub(crate) fn halting_error(&self, asked_bytes: usize) -> Result<(), OutOfMemory> {
+        let Some(why) = self.halted.get().filter(|_| self.config.halt_with_errors) else {
+            return Ok(());
+        };
+        Err(OutOfMemory(Box::new(Shortage {
+            asked_bytes,
+            live_bytes: 0,
+            external_bytes: 0,
+            max_bytes: self.config.max_bytes,
+            classes: Vec::new(),
+            snapshot: None,
+            halted: Some(why.clone()),
+        })))
     }
 
     /// Collections of both kinds so far.

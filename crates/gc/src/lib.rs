@@ -16,6 +16,7 @@ mod classes;
 mod collect;
 mod config;
 mod error;
+#[cfg(feature = "assertions")]
 mod expect;
 mod heap;
 mod policy;
@@ -29,6 +30,7 @@ pub use assertions::{AssertionKind, Known, Reaction};
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
+#[cfg(feature = "assertions")]
 pub use expect::Expecting;
 pub use heap::Heap;
 pub use raw::{

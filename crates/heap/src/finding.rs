@@ -4,6 +4,7 @@
 //! the program runs again or the snapshot is gone. How it looks on paper is another
 //! crate's business.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::root::Root;
@@ -141,18 +142,7 @@ impl Finding {
             self.objects.iter().for_each(|it| hash.text(&it.class));
         }
         for Evidence { path, .. } in &self.evidence {
-            hash.text("path");
-            let mut from = &path.first;
-            let mut steps: Vec<(&str, &str)> = Vec::new();
-            for hop in &path.hops {
-                steps.push((&from.class, &hop.slot));
-                from = &hop.to;
-            }
-            steps.push((&from.class, ""));
-            for (class, slot) in collapse(steps) {
-                hash.text(class);
-                hash.text(slot);
-            }
+            hash.path(path);
         }
         Fingerprint(hash.0)
     }
@@ -176,6 +166,21 @@ impl fmt::Display for Finding {
         }
         Ok(())
     }
+}
+
+/// Paths that go the same way, by classes and slots, as one of them and how many there are;
+/// most first.
+pub fn group(paths: Vec<Path>) -> Vec<(usize, Path)> {
+    let mut groups: BTreeMap<Fingerprint, (usize, Path)> = BTreeMap::new();
+    for path in paths {
+        let mut hash = Fnv::new();
+        hash.path(&path);
+        let found = groups.entry(Fingerprint(hash.0));
+        found.and_modify(|it| it.0 += 1).or_insert((1, path));
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    groups
 }
 
 /// The longest repeating part of a path that is recognised as such.
@@ -204,6 +209,21 @@ struct Fnv(u64);
 impl Fnv {
     fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn path(&mut self, path: &Path) {
+        self.text("path");
+        let mut from = &path.first;
+        let mut steps: Vec<(&str, &str)> = Vec::new();
+        for hop in &path.hops {
+            steps.push((&from.class, &hop.slot));
+            from = &hop.to;
+        }
+        steps.push((&from.class, ""));
+        for (class, slot) in collapse(steps) {
+            self.text(class);
+            self.text(slot);
+        }
     }
 
     fn text(&mut self, text: &str) {

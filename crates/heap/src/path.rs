@@ -168,7 +168,7 @@ pub fn shortest_to_each<T: Traceable>(
         if wanted.has(object) {
             found.insert(object, next as u32);
         }
-        view.for_each_strong_edge(object, |_, to| {
+        view.for_each_target(object, |to| {
             if visits.set(to, mark) {
                 queue.push((to, next as u32));
             }

@@ -75,6 +75,12 @@ pub trait HeapView {
     /// whose key lives. Traces and paths follow these.
     fn for_each_strong_edge(&self, object: Self::Object, f: impl FnMut(Place, Self::Object));
 
+    /// The targets of the edges that retain, in the order of slots: what a search needs until
+    /// it has found something.
+    fn for_each_target(&self, object: Self::Object, mut f: impl FnMut(Self::Object)) {
+        self.for_each_strong_edge(object, |_, to| f(to));
+    }
+
     /// The plain-data value at an index into the class's `fields`, where it is known.
     fn plain_value(&self, object: Self::Object, field: usize) -> Option<Value>;
 

@@ -39,13 +39,14 @@
 #![forbid(unsafe_code)]
 
 pub use heaphound_derive::{Managed, Plain};
+#[cfg(feature = "assertions")]
+pub use heaphound_gc::Expecting;
 pub use heaphound_gc::{
     Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError,
-    ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header, Heap,
-    HeapBuilder, HeapStats, Instance, Invalidated, InvalidationOff, Kind, Known, Local, Managed,
-    Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref,
-    RefArray, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap,
-    WeakSlot,
+    ClassShare, CollectionStats, Collector, DynClass, Finalization, Header, Heap, HeapBuilder,
+    HeapStats, Instance, Invalidated, InvalidationOff, Kind, Known, Local, Managed, Mutator,
+    Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref, RefArray,
+    Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
@@ -55,6 +56,38 @@ pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Va
 pub use heaphound_heap::{finding, path, probe, root, set, snapshot, trace, view};
 /// Heaps as files.
 pub use heaphound_snapshot as file;
+
+/// For tests.
+#[cfg(feature = "assertions")]
+pub mod testing {
+    use crate::Mutator;
+
+    /// Runs `f` and fails the test if anything that it allocated is still reachable when it
+    /// has returned, with the ways that lead there. It makes the collections that it
+    /// needs, so that it says the same run after run.
+    ///
+    /// ```
+    /// # use heaphound::{Header, Heap, Managed, Slot, testing};
+    /// # #[derive(Managed)] #[repr(C)] struct Node { header: Header, next: Slot<Node> }
+    /// # let heap = Heap::builder().build()?;
+    /// # let mut m = heap.attach("main")?;
+    /// testing::assert_no_leaks(&mut m, |m| {
+    ///     let _forgotten = m.alloc(NodeInit { next: None }).unwrap();
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If something is reachable; if `f` panics.
+    #[track_caller]
+    pub fn assert_no_leaks<R>(m: &mut Mutator<'_>, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
+        let (result, leaks) = m.leaks_of(f);
+        if let Some(leaks) = leaks {
+            panic!("{leaks}");
+        }
+        result
+    }
+}
 
 /// What derived code refers to. Not for use by hand.
 #[doc(hidden)]

@@ -330,3 +330,94 @@ fn an_assertion_does_not_wait_for_ever_for_a_full_collection() {
     assert_eq!(wait(Heap::builder().assertion_patience(8)), 1);
     assert_eq!(wait(Heap::builder().assertion_patience(0)), 0);
 }
+
+#[test]
+fn a_forced_assertion_becomes_true() {
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        for invalidation in [false, true] {
+            let heap = Heap::builder()
+                .collector(collector)
+                .invalidation(invalidation)
+                .zeal(5)
+                .build()
+                .unwrap();
+            heap.set_reaction(AssertionKind::Dead, Reaction::ForceTrue);
+            let mut m = heap.attach("main").unwrap();
+            let (holder, array) = (node(&mut m, None), m.alloc_refs::<Node>(3).unwrap());
+            let (weak, behind) = {
+                let mut m = m.scope();
+                let behind = node(&mut m, None);
+                let doomed = node(&mut m, Some(behind));
+                m[holder].next.set(Some(&m[doomed]));
+                m[array][1].set(Some(&m[doomed]));
+                m.static_root("doomed").set(&m, Some(&m[doomed]));
+                m.assert_dead(doomed);
+                (m.weak(&m[doomed]), m.weak(&m[behind]))
+            };
+            m.collect();
+            assert!(m[holder].next.is_null() && m[array][1].is_null());
+            assert!(weak.get(&m).is_none() && behind.get(&m).is_none());
+            let note = &heap.findings()[0].finding;
+            assert_eq!(note.kind, "asserted-dead");
+            // What is not optional can only be invalidated.
+            let held = node(&mut m, None);
+            m.assert_dead(held);
+            m.collect();
+            assert_eq!(m.try_get(held).is_err(), invalidation);
+        }
+    }
+}
+
+#[test]
+fn a_program_can_be_halted_by_errors() {
+    let heap = Heap::builder().halt_with_errors(true).build().unwrap();
+    heap.set_reaction(AssertionKind::Dead, Reaction::Halt);
+    let mut m = heap.attach("main").unwrap();
+    let kept = node(&mut m, None);
+    m.assert_dead(kept);
+    m.collect();
+    let error = loop {
+        let mut m = m.scope();
+        match m.alloc_refs::<Node>(1000) {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(error.halted().unwrap().contains("was asserted dead"));
+    assert!(
+        error
+            .to_string()
+            .starts_with("the program is halted: error: Node@")
+    );
+}
+
+#[test]
+fn a_test_fails_with_the_ways_that_lead_to_what_leaked() {
+    use heaphound::testing::assert_no_leaks;
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        let heap = Heap::builder().collector(collector).build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let cache = m.alloc_refs::<Node>(10).unwrap();
+        for _ in 0..3 {
+            assert_no_leaks(&mut m, |m| {
+                let _local = node(m, None);
+            });
+        }
+        for _ in 0..3 {
+            let (_, leaks) = m.leaks_of(|m| {
+                for i in 0..10 {
+                    let mut m = m.scope();
+                    let item = node(&mut m, None);
+                    m[cache][i].set(Some(&m[item]));
+                }
+            });
+            let leaks = leaks.unwrap();
+            assert_eq!(
+                leaks.message,
+                "10 objects allocated in the scope are still reachable"
+            );
+            assert_eq!(leaks.evidence[0].label, "10 held like this");
+            assert_eq!(paths(&leaks), ["thread:main[0] → Node[] [0] → Node"]);
+        }
+    }
+}

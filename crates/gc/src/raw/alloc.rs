@@ -60,7 +60,7 @@ impl<'a> Mutator<'a> {
     #[cold]
     fn class_of_slow(&self, descriptor: &'static Descriptor) -> u32 {
         let (key, place) = cache_place(descriptor);
-        let in_region = self.shared.in_region();
+        let in_region = cfg!(feature = "assertions") && self.shared.in_region();
         if in_region && let Some(class) = self.shared.noted_class(key) {
             return class;
         }
@@ -129,7 +129,9 @@ impl<'a> Mutator<'a> {
         // makes it an object before anybody looks.
         unsafe { place.at.cast::<I::Class>().write(object) };
         let raw = self.claim(place);
-        self.shared.note(raw);
+        if cfg!(feature = "assertions") {
+            self.shared.note(raw);
+        }
         if const { I::Class::DESCRIPTOR.drop.is_some() } {
             self.shared.droppables.borrow_mut().push(raw);
         }
@@ -160,7 +162,9 @@ impl<'a> Mutator<'a> {
         // SAFETY: `place` is free memory, as in `alloc`.
         unsafe { place.at.cast::<Header>().write(header) };
         let raw = self.claim(place);
-        self.shared.note(raw);
+        if cfg!(feature = "assertions") {
+            self.shared.note(raw);
+        }
         Ok(self.shared.push(raw))
     }
 
@@ -209,7 +213,7 @@ impl<'a> Mutator<'a> {
 
     #[cold]
     fn reserve_large(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
-        self.before_refill();
+        self.before_refill(bytes)?;
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
             match self.heap.space.take_large(bytes, demand) {
@@ -228,8 +232,8 @@ impl<'a> Mutator<'a> {
     /// Gets fresh room for the size class, collecting if need be.
     #[cold]
     fn refill(&mut self, size_class: SizeClass) -> Result<(), OutOfMemory> {
-        self.before_refill();
         let cell = size_class.cell_bytes();
+        self.before_refill(cell)?;
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
             // A finalizer that ran meanwhile may have found room.
@@ -272,8 +276,9 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    fn before_refill(&mut self) {
+    fn before_refill(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         self.safepoint();
+        self.heap.halting_error(bytes)?;
         if let Some(every) = self.heap.config.zeal {
             let left = self.shared.zeal_countdown.get();
             if left == 0 {
@@ -289,6 +294,7 @@ impl<'a> Mutator<'a> {
                 self.shared.zeal_countdown.set(left - 1);
             }
         }
+        Ok(())
     }
 
     /// Collects because `bytes` were refused; an error once that has not helped.

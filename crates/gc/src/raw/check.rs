@@ -20,16 +20,18 @@
 //! This nominates; what is said about it, with paths, is decided by `assertions.rs`.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering::Relaxed;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::{Filter, Visit};
 use heaphound_heap::view::{HeapView, Place};
+use heaphound_heap::{ClassId, FieldKind};
 
 use super::header::Word;
 use super::mark::{Ground, Marker, Start, VisitMark, Visitor, mark};
 use super::region::Raw;
+use super::trace::for_each_slot;
 use super::view::{ObjectId, StoppedHeap};
 use super::weak::is_marked;
 use crate::heap::HeapInner;
@@ -220,7 +222,7 @@ impl HeapInner {
             *counts.entry(raw).or_default() += 1;
         }
         // Roots arrive like edges. Only statics among them count.
-        let mut take_off = |cell: &std::sync::atomic::AtomicU32| {
+        let mut take_off = |cell: &AtomicU32| {
             if let Some(count) = counts.get_mut(&Raw(cell.load(Relaxed))) {
                 *count -= 1;
             }
@@ -356,6 +358,73 @@ impl HeapInner {
                 super::weak::dependents(ground, ephemeron, &mut (), starts);
             }
         }
+    }
+
+    /// Clears or invalidates all references to some objects; answers how many had to be left
+    /// as they are, because they are not optional and the heap cannot invalidate. Only in the
+    /// middle of a collection.
+    pub(crate) fn force_dead(
+        &self,
+        ground: Ground<'_>,
+        objects: &[(Raw, &'static Location<'static>)],
+    ) -> usize {
+        let dead: HashMap<Raw, _> = objects.iter().copied().collect();
+        let record = |raw: Raw| {
+            // SAFETY: an object of the stopped heap.
+            let class = unsafe { ground.base.header(raw) }.load().class();
+            let name = &self.classes.get(ClassId(class)).info.name;
+            self.add_invalidation("a failed assertion", dead[&raw], name)
+        };
+        let mut left = 0;
+        let mut void = |cell: &AtomicU32| {
+            let raw = Raw(cell.load(Relaxed));
+            if !dead.contains_key(&raw) {
+                return;
+            }
+            match self.config.invalidation {
+                true => self.invalidate(cell, record(raw)),
+                false => left += 1,
+            }
+        };
+        let clear = |cell: &AtomicU32| {
+            if dead.contains_key(&Raw(cell.load(Relaxed))) {
+                cell.store(0, Relaxed);
+            }
+        };
+        for (_, cell) in self.handles.statics.lock().unwrap().values() {
+            clear(&cell.raw);
+        }
+        for shared in self.mutators.lock().unwrap().iter() {
+            clear(&shared.thread_object);
+        }
+        self.for_each_root_cell(RootSet::All, &mut void);
+        self.space.for_each_object(|raw| {
+            // SAFETY: an object of the stopped heap.
+            let word = unsafe { ground.base.header(raw) }.load();
+            if !word.is_marked(ground.epoch) {
+                return;
+            }
+            let class = self.classes.get(ClassId(word.class()));
+            let object = ground.base.object(raw);
+            // SAFETY: as above.
+            unsafe {
+                for_each_slot(
+                    &self.classes,
+                    class.trace,
+                    word.class(),
+                    object,
+                    |offset, _, slot| {
+                        let mut slots = class.slots.iter();
+                        let kind = slots.find(|(at, _)| *at as usize == offset);
+                        match kind {
+                            Some((_, FieldKind::Ref)) => void(slot),
+                            _ => clear(slot),
+                        }
+                    },
+                );
+            }
+        });
+        left
     }
 
     /// Looks at the heap in the middle of a collection: what is marked is alive.

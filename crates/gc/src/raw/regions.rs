@@ -28,9 +28,28 @@ impl MutatorShared {
         Some(objects)
     }
 
+    /// Ends the innermost region and says nothing to the one around it.
+    pub(crate) fn forget_region(&self) -> Option<Vec<Raw>> {
+        let objects = self.regions.borrow_mut().pop();
+        if self.regions.borrow().is_empty() {
+            self.noted_classes.borrow_mut().clear();
+        }
+        objects
+    }
+
     #[inline]
     pub(super) fn in_region(&self) -> bool {
         !self.regions.borrow().is_empty()
+    }
+
+    /// How many regions are open.
+    pub(crate) fn regions(&self) -> usize {
+        self.regions.borrow().len()
+    }
+
+    /// What was allocated in the innermost region, as far as it is not known to be dead.
+    pub(crate) fn innermost_region(&self) -> Vec<Raw> {
+        self.regions.borrow().last().cloned().unwrap_or_default()
     }
 
     /// Takes note of an object that was just allocated.

@@ -247,6 +247,24 @@ impl<'v> HeapView for StoppedHeap<'v> {
         });
     }
 
+    fn for_each_target(&self, object: ObjectId<'v>, mut f: impl FnMut(ObjectId<'v>)) {
+        let id = self.class_of(object);
+        let trace = self.traces[id.0 as usize];
+        if trace.slots() == Slots::Listed {
+            return self.for_each_strong_edge(object, |_, to| f(to));
+        }
+        let at = self.heap.base.object(object.0);
+        // SAFETY: a live object of the stopped heap.
+        unsafe {
+            for_each_slot(&self.heap.classes, trace, id.0, at, |_, _, slot| {
+                let to = Raw(slot.load(Relaxed));
+                if self.heap.refers(to) {
+                    f(ObjectId(to, self.brand));
+                }
+            });
+        }
+    }
+
     fn plain_value(&self, object: ObjectId<'v>, field: usize) -> Option<Value> {
         let field = self.class(self.class_of(object)).fields.get(field)?;
         let FieldKind::Plain(kind) = field.kind else {

@@ -271,19 +271,6 @@ impl Snapshot {
             f(place, kind, ObjectId(self.targets[edge]));
         }
     }
-
-    /// The targets of an object's retaining edges, in order.
-    #[inline]
-    fn for_each_target(&self, object: ObjectId, mut f: impl FnMut(ObjectId)) {
-        match self.holds[self.class_of[object.0 as usize] as usize] {
-            Hold::Strong => {
-                for &target in &self.targets[self.edge_range(object)] {
-                    f(ObjectId(target));
-                }
-            }
-            Hold::Mixed => self.for_each_strong_edge(object, |_, to| f(to)),
-        }
-    }
 }
 
 impl HeapView for Snapshot {
@@ -324,6 +311,18 @@ impl HeapView for Snapshot {
             FieldKind::Dependent if self.lapsed.contains(&object.0) => {}
             _ => f(place, to),
         });
+    }
+
+    #[inline]
+    fn for_each_target(&self, object: ObjectId, mut f: impl FnMut(ObjectId)) {
+        match self.holds[self.class_of[object.0 as usize] as usize] {
+            Hold::Strong => {
+                for &target in &self.targets[self.edge_range(object)] {
+                    f(ObjectId(target));
+                }
+            }
+            Hold::Mixed => self.for_each_strong_edge(object, |_, to| f(to)),
+        }
     }
 
     fn plain_value(&self, object: ObjectId, field: usize) -> Option<Value> {

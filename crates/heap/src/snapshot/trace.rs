@@ -7,6 +7,7 @@ use crate::crew;
 use crate::pool::Pool;
 use crate::sync::Mutex;
 use crate::trace::{Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visitor, Visits};
+use crate::view::HeapView;
 
 /// The visited marks of a snapshot: a byte an object.
 pub struct SnapshotVisits {

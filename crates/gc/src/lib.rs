@@ -9,6 +9,8 @@
 //! How it works: `collect.rs` is the order of events, `raw/` is everything that
 //! touches managed memory, with its invariants.
 #![deny(unsafe_code)]
+// What only assertions use is then left out by the linker.
+#![cfg_attr(not(feature = "assertions"), allow(dead_code))]
 
 mod ask;
 mod assertions;

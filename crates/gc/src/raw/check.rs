@@ -21,7 +21,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::{Filter, Visit};
@@ -296,53 +296,62 @@ impl HeapInner {
         let carry = |raw, visit: Visit| header(raw).store(header(raw).load().with_visit(visit.0));
         let ownees: HashSet<Raw> = group.iter().map(|pair| pair.ownee).collect();
         ownees.iter().for_each(|&ownee| carry(ownee, label));
-        let mut scan = Scan {
-            label,
-            left: usize::MAX,
-            budget,
-            entered: Vec::new(),
+        // A large region is worth waking the others for.
+        let workers = match ownees.len() < SHARED_SCAN {
+            true => 1,
+            false => self.config.collector_threads,
         };
+        let left = AtomicUsize::new(usize::MAX);
+        let mut scans: Vec<Scan<'_>> = (0..workers)
+            .map(|_| Scan {
+                label,
+                left: &left,
+                budget: budget / workers,
+                entered: Vec::new(),
+            })
+            .collect();
         let between = VisitMark::<true> {
             visit,
             filter: Filter::SetAside(label),
             collection: None,
         };
-        let mut reached = self.scan(ground, between, vec![group[0].owner], &mut scan);
+        let mut reached = self.scan(ground, between, vec![group[0].owner], &mut scans);
         reached.sort_unstable();
         reached.dedup();
-        if reached.len() < ownees.len() && !scan.is_done() {
+        if reached.len() < ownees.len() && !is_over(&scans) {
             // Some lie behind others: on from there.
-            scan.left = ownees.len();
+            left.store(ownees.len(), Relaxed);
             let behind = VisitMark::<false> {
                 visit,
                 filter: Filter::Follow,
                 collection: None,
             };
-            self.scan(ground, behind, reached, &mut scan);
+            self.scan(ground, behind, reached, &mut scans);
             let visited = |raw: &Raw| header(*raw).load().visit() == visit.0;
             reached = ownees.iter().copied().filter(visited).collect();
         }
-        let entered = scan.entered.len();
-        let touched = scan.entered.into_iter().chain(ownees);
+        let exhausted = scans.iter().any(|scan| scan.entered.len() >= scan.budget);
+        let entered: Vec<Raw> = scans.into_iter().flat_map(|scan| scan.entered).collect();
+        let spent = if exhausted { budget } else { entered.len() };
+        let touched = entered.into_iter().chain(ownees);
         touched.for_each(|raw| carry(raw, Visit::default()));
-        (reached, entered)
+        (reached, spent)
     }
 
     /// Traces from some objects, and from the values of ephemerons whose keys live; answers
     /// what was set aside.
-    fn scan<M: Marker>(
+    fn scan<'s, M: Marker>(
         &self,
         ground: Ground<'_>,
         marker: M,
         starts: Vec<Raw>,
-        scan: &mut Scan,
+        scans: &mut Vec<Scan<'s>>,
     ) -> Vec<Raw> {
         let mut starts: Vec<Start<()>> = starts.into_iter().map(Start::from).collect();
         let mut aside = Vec::new();
-        while !starts.is_empty() && !scan.is_done() {
-            let watch = std::mem::take(scan);
-            let (marked, mut scans) = mark(ground, marker, &starts, vec![watch]);
-            *scan = scans.pop().expect("there was one");
+        while !starts.is_empty() && !is_over(scans) {
+            let (marked, back) = mark(ground, marker, &starts, std::mem::take(scans));
+            *scans = back;
             aside.extend(marked.aside);
             starts.clear();
             self.add_values(ground, marked.ephemerons, &mut starts);
@@ -462,17 +471,19 @@ struct OwnerMarks {
     label: Visit,
 }
 
+/// Ownees of one owner from which on its trace is shared among threads.
+const SHARED_SCAN: usize = 1 << 15;
+
 /// Watches the trace of an owner.
-#[derive(Default)]
-struct Scan {
+struct Scan<'s> {
     label: Visit,
-    /// Ownees that are still to be met.
-    left: usize,
+    /// Ownees that are still to be met, by whomever.
+    left: &'s AtomicUsize,
     budget: usize,
     entered: Vec<Raw>,
 }
 
-impl Visitor for Scan {
+impl Visitor for Scan<'_> {
     type Tag = ();
     const READS: bool = false;
     const ARRIVALS: bool = false;
@@ -483,14 +494,19 @@ impl Visitor for Scan {
         self.entered.push(raw);
         // One that carries its label is entered for the first time.
         if word.visit() == self.label.0 {
-            self.left = self.left.saturating_sub(1);
+            self.left.fetch_sub(1, Relaxed);
         }
     }
 
     #[inline]
     fn is_done(&self) -> bool {
-        self.left == 0 || self.entered.len() >= self.budget
+        self.left.load(Relaxed) == 0 || self.entered.len() >= self.budget
     }
+}
+
+/// Whether all ownees were met, or too much was entered.
+fn is_over(scans: &[Scan<'_>]) -> bool {
+    scans.iter().any(Scan::is_done)
 }
 
 impl<'v> StoppedHeap<'v> {

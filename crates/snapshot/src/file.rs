@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,9 @@ pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snaps
     read(&bytes, &path.display().to_string(), progress)
 }
 
-/// Writes a file. It is complete before it takes the place of one that was there.
+/// Writes a file. It is complete before it takes the place of one that was there, whose
+/// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
+/// not replaced, but written into.
 ///
 /// # Errors
 /// If it cannot be written, or the heap not in that format; then what was there still is.
@@ -103,17 +105,25 @@ pub fn write_file(
     progress: Progress<'_>,
 ) -> io::Result<()> {
     let path = path.as_ref();
+    let there = fs::metadata(path).ok();
+    if there
+        .as_ref()
+        .is_some_and(|it| !it.is_file() && !it.is_dir())
+    {
+        let device = OpenOptions::new().write(true).open(path)?;
+        return write_into(&device, heap, format, progress);
+    }
+    let path = &behind_links(path);
     let beside = beside(path)?;
     let mut write = || {
-        let mut out = BufWriter::new(File::create_new(&beside)?);
-        match format {
-            Format::Text => write_text(heap, &mut out, progress)?,
-            Format::Binary => write_binary(heap, &mut out, progress)?,
+        let file = File::create_new(&beside)?;
+        write_into(&file, heap, format, progress)?;
+        if let Some(there) = &there {
+            file.set_permissions(there.permissions())?;
         }
-        out.flush()?;
         // Renamed before its bytes are on the disk, a crash could leave an empty file.
-        out.get_ref().sync_all()?;
-        drop(out);
+        file.sync_all()?;
+        drop(file);
         fs::rename(&beside, path)
     };
     let done = write();
@@ -124,6 +134,35 @@ pub fn write_file(
         let _ = fs::remove_file(&beside);
     }
     done
+}
+
+fn write_into(
+    file: &File,
+    heap: &Snapshot,
+    format: Format,
+    progress: Progress<'_>,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    match format {
+        Format::Text => write_text(heap, &mut out, progress)?,
+        Format::Binary => write_binary(heap, &mut out, progress)?,
+    }
+    out.flush()
+}
+
+/// Where a path leads that may be a link, to something that is there or not yet.
+fn behind_links(path: &Path) -> PathBuf {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&path) else {
+            break;
+        };
+        path.pop();
+        path.push(next);
+    }
+    path
 }
 
 /// A name in the same directory that no other process uses.

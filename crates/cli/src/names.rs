@@ -124,6 +124,18 @@ impl<'h> Names<'h> {
         if fits.is_empty() {
             fits = roots().filter(|(root, _)| root.name == short).collect();
         }
+        // As heap text writes it: `static:"open orders"`.
+        if fits.is_empty()
+            && let Some((quoted, rest)) = unquote(short)
+        {
+            let plain = format!("{kind}:{quoted}{rest}");
+            fits = roots()
+                .filter(|(root, _)| match rest {
+                    "" => root.name == quoted,
+                    _ => root.to_string() == plain,
+                })
+                .collect();
+        }
         let objects: BTreeSet<ObjectId> = fits.iter().map(|(_, object)| *object).collect();
         match (fits.first(), objects.len()) {
             (None, _) => Ok(None),
@@ -248,18 +260,23 @@ fn split(name: &str) -> (&str, Option<u64>) {
 
 /// A class in quotes, and the number behind it, if any.
 fn split_quoted(name: &str) -> Option<(String, Option<u64>)> {
-    let mut rest = name.strip_prefix('"')?.chars();
-    let mut class = String::new();
-    loop {
-        match rest.next()? {
-            '"' => break,
-            '\\' => class.push(rest.next()?),
-            c => class.push(c),
-        }
-    }
-    match rest.as_str() {
+    let (class, rest) = unquote(name)?;
+    match rest {
         "" => Some((class, None)),
         rest => Some((class, Some(rest.strip_prefix('#')?.parse().ok()?))),
+    }
+}
+
+/// A name in quotes, without them, and what follows it.
+fn unquote(name: &str) -> Option<(String, &str)> {
+    let mut rest = name.strip_prefix('"')?.chars();
+    let mut plain = String::new();
+    loop {
+        match rest.next()? {
+            '"' => return Some((plain, rest.as_str())),
+            '\\' => plain.push(rest.next()?),
+            c => plain.push(c),
+        }
     }
 }
 

@@ -19,11 +19,7 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
         false => write(anstream::stdout(), &text::report(report, width())),
     };
     match printed {
-        Err(error) => {
-            let message = format!("cannot write to stdout: {error}");
-            let _ = write(anstream::stderr(), &text::error(&message));
-            ExitCode::from(COULD_NOT)
-        }
+        Err(error) => not_printed(&error),
         Ok(()) if report.findings.is_empty() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
     }
@@ -33,8 +29,14 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
 pub fn print_text(text: &str) -> ExitCode {
     match write(io::stdout(), text) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(COULD_NOT),
+        Err(error) => not_printed(&error),
     }
+}
+
+fn not_printed(error: &io::Error) -> ExitCode {
+    let message = format!("cannot write to stdout: {error}");
+    let _ = write(anstream::stderr(), &text::error(&message));
+    ExitCode::from(COULD_NOT)
 }
 
 /// Says on stderr what is being done.

@@ -86,3 +86,34 @@ fn many_statics_are_searched_in_time() {
     );
     assert!(stdout(&output).contains("static:s99999 → A#99999 .x → S#1\n"));
 }
+
+#[test]
+fn a_root_may_be_named_as_heap_text_writes_it() {
+    let heap = r#"root static:"open orders" -> A#1
+root "a \"b\"" -> A#2, A#3
+"#;
+    for (name, object) in [
+        (r#"static:"open orders""#, "A#1"),
+        (r#"thread:"a \"b\""[1]"#, "A#3"),
+    ] {
+        let output = run(heap.into(), &["path", "-", name]);
+        let text = stdout(&output);
+        let start = format!("a shortest path from a root to {object}\n");
+        assert!(text.starts_with(&start), "{name}: {text}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_is_written_into() {
+    let heap = "root main -> A#1\n".to_string();
+    // Not /dev/stdout, which a mistake would replace.
+    let stdin_to_stdout = ["convert", "-", "/proc/self/fd/1", "--to", "text"];
+    let output = run(heap, &stdin_to_stdout);
+    let text = stdout(&output);
+    assert!(text.starts_with("class A {}\n"), "{text}");
+    assert!(
+        text.contains("wrote /proc/self/fd/1 (text, 42 bytes)"),
+        "{text}"
+    );
+}

@@ -94,7 +94,7 @@ pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snaps
 
 /// Writes a file. It is complete before it takes the place of one that was there, whose
 /// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
-/// not replaced, but written into.
+/// not replaced, but written into. Answers how many bytes were written.
 ///
 /// # Errors
 /// If it cannot be written, or the heap not in that format; then what was there still is.
@@ -103,7 +103,7 @@ pub fn write_file(
     heap: &Snapshot,
     format: Format,
     progress: Progress<'_>,
-) -> io::Result<()> {
+) -> io::Result<u64> {
     let path = path.as_ref();
     let there = fs::metadata(path).ok();
     if there
@@ -117,16 +117,17 @@ pub fn write_file(
     let beside = beside(path)?;
     let mut write = || {
         let file = File::create_new(&beside)?;
-        write_into(&file, heap, format, progress)?;
+        let bytes = write_into(&file, heap, format, progress)?;
         if let Some(there) = &there {
             file.set_permissions(there.permissions())?;
         }
         // Renamed before its bytes are on the disk, a crash could leave an empty file.
         file.sync_all()?;
         drop(file);
-        fs::rename(&beside, path)
+        fs::rename(&beside, path)?;
+        Ok(bytes)
     };
-    let done = write();
+    let done: io::Result<u64> = write();
     if done
         .as_ref()
         .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)
@@ -141,13 +142,35 @@ fn write_into(
     heap: &Snapshot,
     format: Format,
     progress: Progress<'_>,
-) -> io::Result<()> {
-    let mut out = BufWriter::new(file);
+) -> io::Result<u64> {
+    let mut out = Counted {
+        out: BufWriter::new(file),
+        bytes: 0,
+    };
     match format {
         Format::Text => write_text(heap, &mut out, progress)?,
         Format::Binary => write_binary(heap, &mut out, progress)?,
     }
-    out.flush()
+    out.flush()?;
+    Ok(out.bytes)
+}
+
+/// Counts what it writes.
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Where a path leads that may be a link, to something that is there or not yet.

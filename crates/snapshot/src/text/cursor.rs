@@ -260,11 +260,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Digits that count elements.
-    pub fn small_number(&mut self, what: &str) -> Parse<u32> {
+    /// Digits that count elements or roots; `limit` says that there are not so many.
+    pub fn small_number(&mut self, what: &str, limit: &'static str) -> Parse<u32> {
         let at = self.at;
         let number = self.number(what)?;
-        u32::try_from(number).map_err(|_| oops(at, "an array has fewer than 2³² elements"))
+        u32::try_from(number).map_err(|_| oops(at, limit))
     }
 
     /// A value of any kind.

@@ -349,7 +349,7 @@ fn element<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     let at = cursor.at();
     if is_null(cursor) {
         let count = match cursor.eat(b'*') {
-            true => cursor.small_number("how many")?,
+            true => cursor.small_number("how many", "an array has fewer than 2³² elements")?,
             false => 1,
         };
         return sink.element_refs(None, count, at);
@@ -388,7 +388,7 @@ fn root<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     cursor.skip_blanks();
     let mut root = root_name(cursor)?;
     if cursor.eat(b'[') {
-        root.index = Some(cursor.small_number("an index")?);
+        root.index = Some(cursor.small_number("an index", "the index of a root is below 2³²")?);
         cursor.expect(b']')?;
     }
     cursor.skip_blanks();

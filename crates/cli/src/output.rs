@@ -44,6 +44,21 @@ pub fn tell(what: &str) {
     let _ = write(io::stderr(), &format!("{what}\n"));
 }
 
+/// Prints help, or what is wrong with the command line: that to stdout too, where JSON was
+/// asked for.
+pub fn print_usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+        let message = error.render().to_string();
+        let message = message.trim_start_matches("error: ").trim_end();
+        let _ = write(io::stdout(), &json::error("usage", "", message));
+    }
+    let _ = error.print();
+    match error.use_stderr() {
+        true => ExitCode::from(COULD_NOT),
+        false => ExitCode::SUCCESS,
+    }
+}
+
 /// Prints why there is no report: to stderr and, as JSON, to stdout.
 pub fn print_problem(args: &Args, Problem(message): &Problem) -> ExitCode {
     if args.json {

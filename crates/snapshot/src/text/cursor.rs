@@ -12,6 +12,8 @@ pub struct Cursor<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// Mistakes after which the line could be read on.
+    pub minor: Vec<Box<Oops>>,
 }
 
 /// A value as it is written. What it means depends on the field.
@@ -28,6 +30,7 @@ impl<'a> Cursor<'a> {
             text,
             bytes: text.as_bytes(),
             at: 0,
+            minor: Vec::new(),
         }
     }
 

@@ -136,7 +136,12 @@ impl<const FILTERS: bool> Marker for VisitMark<FILTERS> {
     fn look(self, word: Word) -> Look {
         let visit = Visit(word.visit());
         if visit == self.visit {
-            return Look::Old;
+            // Whoever carries the mark without having been marked for the collection (it was
+            // set by hand, or left by another trace) is owed to it.
+            return match self.collection {
+                Some(epoch) if !word.is_marked(epoch) => Look::Aside,
+                _ => Look::Old,
+            };
         }
         if !FILTERS {
             return Look::New;

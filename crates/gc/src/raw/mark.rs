@@ -279,6 +279,8 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
         .map(|it| Mutex::new(Some(it)))
         .collect();
     let work = |index: usize| {
+        // Visitors are the user's, and may panic.
+        let _guard = pool.guard();
         let visitor = visitors[index].lock().unwrap().take();
         let visitor = visitor.expect("each is taken once");
         let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);

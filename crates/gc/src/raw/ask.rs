@@ -189,6 +189,17 @@ impl StoppedHeap<'_> {
         Visit(next)
     }
 
+    /// Refuses a mark that was made by hand: objects that carried it before it is given out
+    /// would be missed by whoever gets it.
+    fn check_given(&self, mark: Visit) {
+        let last = self.heap.last_visit.load(Relaxed);
+        assert!(
+            (1..=last).contains(&mark.0),
+            "mark {} has not been given out",
+            mark.0
+        );
+    }
+
     /// Gives every object that can ever be reached again the same mark, and starts
     /// counting anew.
     fn forget_marks(&self) {
@@ -229,6 +240,7 @@ impl<'v> Visits for StoppedVisits<'_, 'v> {
     }
 
     fn set(&mut self, object: ObjectId<'v>, mark: Visit) -> bool {
+        self.view.check_given(mark);
         // SAFETY: an object of the stopped heap, and nobody traces it meanwhile.
         let header = unsafe { self.view.heap.base.header(object.0) };
         let word = header.load();
@@ -264,6 +276,7 @@ impl<'v> Traceable for StoppedHeap<'v> {
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
     ) -> (Traced<ObjectId<'v>>, Vec<V>) {
+        self.check_given(phase.mark);
         let collecting = self.collecting.as_ref();
         let mut collecting = collecting.map(|it| it.borrow_mut());
         let works = collecting.as_mut().is_some_and(|it| it.admits(self, phase));

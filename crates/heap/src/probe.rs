@@ -32,7 +32,7 @@ pub enum ProbeError {
     NobodyAsks,
     /// The thread has no thread object.
     NoThreadObject(String),
-    /// A reference that was asked about is null, or its object is dead.
+    /// A reference that was asked about is null, or a collection has found its object dead.
     Null,
     /// A reference that was asked about has been invalidated.
     Invalid,
@@ -102,7 +102,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
     /// How many threads trace.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = threads.clamp(1, 1024);
         self
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use heaphound::path::Search;
 use heaphound::view::HeapView;
 use heaphound::{
-    Header, Heap, Local, Managed, Mutator, Object, Overhead, Plain, PlainArray, PlainData, PlainKind,
-    Probes, RefArray, Slot, Var,
+    Header, Heap, Local, Managed, Mutator, Object, Overhead, Plain, PlainArray, PlainData,
+    PlainKind, Probes, RefArray, Slot, Var,
 };
 
 #[derive(Managed)]
@@ -45,12 +45,17 @@ struct Values {
 }
 
 fn node<'a>(m: &mut Mutator<'a>) -> Local<'a, Node> {
-    m.alloc(NodeInit { next: None, other: None }).unwrap()
+    m.alloc(NodeInit {
+        next: None,
+        other: None,
+    })
+    .unwrap()
 }
 
 fn round_trip(m: &mut Mutator<'_>, name: &str) -> Result<heaphound::Snapshot, String> {
     let path = std::env::temp_dir().join(format!("attack1-{}-{name}", std::process::id()));
-    m.write_heap(&path, PlainData::All).map_err(|it| it.to_string())?;
+    m.write_heap(&path, PlainData::All)
+        .map_err(|it| it.to_string())?;
     let text = std::fs::read(&path).unwrap();
     let read = heaphound::file::read_file(&path, &mut |_, _| {});
     std::fs::remove_file(&path).unwrap();
@@ -82,9 +87,25 @@ fn all_values<V: HeapView>(view: &V, all: impl Iterator<Item = V::Object>) -> Ve
 fn values_survive_a_round_trip() {
     let heap = Heap::builder().build().unwrap();
     let mut m = heap.attach("main").unwrap();
-    for (d, g, c) in [(-0.0, f64::NAN, '\0'), (f32::MIN_POSITIVE, 1e300, '\u{10ffff}'), (f32::NAN, f64::NEG_INFINITY, '"'), (f32::INFINITY, f64::MIN_POSITIVE / 8.0, '\'')] {
+    for (d, g, c) in [
+        (-0.0, f64::NAN, '\0'),
+        (f32::MIN_POSITIVE, 1e300, '\u{10ffff}'),
+        (f32::NAN, f64::NEG_INFINITY, '"'),
+        (f32::INFINITY, f64::MIN_POSITIVE / 8.0, '\''),
+    ] {
         m.alloc(ValuesInit {
-            a: -128, b: true, c, d, e: Colour::Green, f: i64::MIN, g, h: u64::MAX, i: -1, j: -0.0, k: 0.1, l: '\n',
+            a: -128,
+            b: true,
+            c,
+            d,
+            e: Colour::Green,
+            f: i64::MIN,
+            g,
+            h: u64::MAX,
+            i: -1,
+            j: -0.0,
+            k: 0.1,
+            l: '\n',
         })
         .unwrap();
     }
@@ -111,21 +132,35 @@ fn values_survive_a_round_trip() {
 #[test]
 fn odd_names_survive_a_round_trip() {
     let heap = Heap::builder().build().unwrap();
-    for odd in ["", " ", "a b", "a\nb", "\"", "#", "Node#1", "é", "class", "a:b", "a[1]", "->", "\u{0}", "null", "//", "x\r"] {
+    for odd in [
+        "", " ", "a b", "a\nb", "\"", "#", "Node#1", "é", "class", "a:b", "a[1]", "->", "\u{0}",
+        "null", "//", "x\r",
+    ] {
         for other in ["class", "field", "thread", "static"] {
             let heap2 = Heap::builder().build().unwrap();
             let pick = |what: &str| if what == other { odd } else { "plain" };
-            let class = heap2.define_class(pick("class")).slot(pick("field")).plain("p", PlainKind::I8).define().unwrap();
+            let class = heap2
+                .define_class(pick("class"))
+                .slot(pick("field"))
+                .plain("p", PlainKind::I8)
+                .define()
+                .unwrap();
             let mut m = heap2.attach(pick("thread")).unwrap();
             let object = m.alloc_instance(&class).unwrap();
             m[object][0].set(Some(m[object].as_object()));
             m.set_thread_object(Some(&m[object]));
-            m.static_root::<heaphound::Instance>(pick("static")).set(&m, Some(&m[object]));
+            m.static_root::<heaphound::Instance>(pick("static"))
+                .set(&m, Some(&m[object]));
             let live = m.capture(PlainData::All);
             for name in ["odd.hhs", "odd.heap"] {
-                let read = round_trip(&mut m, name).unwrap_or_else(|it| panic!("{other} {odd:?} {name}: {it}"));
+                let read = round_trip(&mut m, name)
+                    .unwrap_or_else(|it| panic!("{other} {odd:?} {name}: {it}"));
                 assert_eq!(read.roots(), live.roots(), "{other} {odd:?}");
-                assert_eq!(all_values(&read, read.objects()), all_values(&live, live.objects()), "{other} {odd:?} {name}");
+                assert_eq!(
+                    all_values(&read, read.objects()),
+                    all_values(&live, live.objects()),
+                    "{other} {odd:?} {name}"
+                );
                 assert_eq!(read.threads(), live.threads());
             }
         }
@@ -137,9 +172,17 @@ fn odd_names_survive_a_round_trip() {
 fn classes_of_one_name_survive_a_round_trip() {
     let heap = Heap::builder().build().unwrap();
     let one = heap.define_class("Same").slot("a").define().unwrap();
-    let two = heap.define_class("Same").slot("b").plain("n", PlainKind::I32).define().unwrap();
+    let two = heap
+        .define_class("Same")
+        .slot("b")
+        .plain("n", PlainKind::I32)
+        .define()
+        .unwrap();
     let mut m = heap.attach("main").unwrap();
-    let (x, y) = (m.alloc_instance(&one).unwrap(), m.alloc_instance(&two).unwrap());
+    let (x, y) = (
+        m.alloc_instance(&one).unwrap(),
+        m.alloc_instance(&two).unwrap(),
+    );
     m[x][0].set(Some(m[y].as_object()));
     m[y][0].set(Some(m[x].as_object()));
     m[y].set_plain(0, -7i32);
@@ -147,7 +190,9 @@ fn classes_of_one_name_survive_a_round_trip() {
     for name in ["same.hhs", "same.heap"] {
         let read = round_trip(&mut m, name).unwrap();
         // Heap text tells them apart by a number.
-        let read = all_values(&read, read.objects()).join("\n").replace("Same (2)", "Same");
+        let read = all_values(&read, read.objects())
+            .join("\n")
+            .replace("Same (2)", "Same");
         let mut read: Vec<_> = read.lines().collect();
         read.sort();
         assert_eq!(read, all_values(&live, live.objects()), "{name}");
@@ -174,13 +219,37 @@ fn all_paths_through_a_long_list_take_little_time() {
     let probes = Probes::of(&snapshot);
     let target = probes.reach(first).iter().max_by_key(|it| it.0).unwrap();
     let begin = Instant::now();
-    let shortest = probes.path(&Search { from: heaphound::path::Origin::Objects(&[first]), avoid: &[] }, target).unwrap();
-    println!("shortest: {:?}, {} objects", begin.elapsed(), shortest.objects.len());
+    let shortest = probes
+        .path(
+            &Search {
+                from: heaphound::path::Origin::Objects(&[first]),
+                avoid: &[],
+            },
+            target,
+        )
+        .unwrap();
+    println!(
+        "shortest: {:?}, {} objects",
+        begin.elapsed(),
+        shortest.objects.len()
+    );
     let begin = Instant::now();
-    let search = Search { from: heaphound::path::Origin::Objects(&[first]), avoid: &[] };
+    let search = Search {
+        from: heaphound::path::Origin::Objects(&[first]),
+        avoid: &[],
+    };
     let trails = probes.all_paths(&search, target, 3);
-    println!("all: {:?} {} {}", begin.elapsed(), trails.trails.len(), trails.complete);
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    println!(
+        "all: {:?} {} {}",
+        begin.elapsed(),
+        trails.trails.len(),
+        trails.complete
+    );
+    assert!(
+        begin.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        begin.elapsed()
+    );
 }
 
 /// An array with many equal elements, an array with two pieces, an array in itself.
@@ -192,17 +261,29 @@ fn big_arrays() {
         let array = m.alloc_refs::<Object>(300_000).unwrap();
         let (a, b) = (node(&mut m), node(&mut m));
         for i in 0..300_000 {
-            let to = if i % 2 == 0 { m[a].as_object() } else { m[array].as_object() };
+            let to = if i % 2 == 0 {
+                m[a].as_object()
+            } else {
+                m[array].as_object()
+            };
             m[array][i].set(Some(to));
         }
         m[array][299_999].set(Some(m[b].as_object()));
-        assert!(!m.is_shared(a).unwrap() && !m.is_shared(b).unwrap() && !m.is_shared(array).unwrap());
+        assert!(
+            !m.is_shared(a).unwrap() && !m.is_shared(b).unwrap() && !m.is_shared(array).unwrap()
+        );
         assert_eq!(m.pred_count(array).unwrap(), 1);
         assert_eq!(m.pred_count(a).unwrap(), 1);
         let path = m.ask(|heap| {
             let (array, b) = (heap.id(array).unwrap(), heap.id(b).unwrap());
-            let search = Search { from: heaphound::path::Origin::Objects(&[array]), avoid: &[] };
-            heap.path(&search, b).unwrap().describe(heap.view()).to_string()
+            let search = Search {
+                from: heaphound::path::Origin::Objects(&[array]),
+                avoid: &[],
+            };
+            heap.path(&search, b)
+                .unwrap()
+                .describe(heap.view())
+                .to_string()
         });
         assert!(path.contains("[299999]"), "{path}");
         let snapshot = m.capture(PlainData::Omit);
@@ -225,7 +306,12 @@ fn a_probe_that_panics_is_charged() {
         }));
     }
     let spent = asked as f64 * 0.01 / begin.elapsed().as_secs_f64();
-    assert!(spent < 0.15, "{:.0}% of the time; {}", 100.0 * spent, overhead.coverage());
+    assert!(
+        spent < 0.15,
+        "{:.0}% of the time; {}",
+        100.0 * spent,
+        overhead.coverage()
+    );
 }
 
 #[test]
@@ -382,7 +468,7 @@ fn a_burst_after_a_quiet_time_keeps_the_budget() {
 }
 
 #[test]
-fn arrays_of_arrays(){
+fn arrays_of_arrays() {
     let heap = Heap::builder().build().unwrap();
     let mut m = heap.attach("main").unwrap();
     let outer = m.alloc_refs::<RefArray<Node>>(3).unwrap();
@@ -394,15 +480,23 @@ fn arrays_of_arrays(){
 /// The same program on the same heap, with another number of collector threads.
 #[test]
 fn a_capture_does_not_depend_on_the_number_of_threads() {
-    for collector in [heaphound::Collector::MarkSweep, heaphound::Collector::Generational] {
+    for collector in [
+        heaphound::Collector::MarkSweep,
+        heaphound::Collector::Generational,
+    ] {
         let write = |threads: usize| {
-            let heap = Heap::builder().collector(collector).collector_threads(threads).nursery_bytes(256 << 10);
+            let heap = Heap::builder()
+                .collector(collector)
+                .collector_threads(threads)
+                .nursery_bytes(256 << 10);
             let heap = heap.max_bytes(128 << 20).build().unwrap();
             let mut m = heap.attach("main").unwrap();
             let array = m.alloc_refs::<Node>(50_000).unwrap();
             let mut dice = 12345u64;
             let mut next = |n: usize| {
-                dice = dice.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                dice = dice
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
                 (dice >> 33) as usize % n
             };
             for round in 0..8 {
@@ -410,9 +504,16 @@ fn a_capture_does_not_depend_on_the_number_of_threads() {
                     let mut m = m.scope();
                     let it = node(&mut m);
                     let place = next(50_000);
-                    m[it].next.set(m[array][next(50_000)].get().filter(|_| place % 7 > 0));
+                    m[it]
+                        .next
+                        .set(m[array][next(50_000)].get().filter(|_| place % 7 > 0));
                     if place % 2 == 0 {
-                        m[it].other.set(m[array][place].get().map(|it| it.as_object()).filter(|_| place % 3 == 0));
+                        m[it].other.set(
+                            m[array][place]
+                                .get()
+                                .map(|it| it.as_object())
+                                .filter(|_| place % 3 == 0),
+                        );
                     }
                     m[array][place].set(Some(&m[it]));
                 }
@@ -430,14 +531,20 @@ fn a_capture_does_not_depend_on_the_number_of_threads() {
             let names = m.ask(|heap| {
                 let all = heap.reach_all();
                 let last = all.iter().last().unwrap();
-                heap.path(&Search::everywhere(), last).unwrap().describe(heap.view()).to_string()
+                heap.path(&Search::everywhere(), last)
+                    .unwrap()
+                    .describe(heap.view())
+                    .to_string()
             });
             (text, names)
         };
         let (one, path) = write(1);
         for threads in [1, 2, 4, 4, 4] {
             let (other, other_path) = write(threads);
-            assert!(other == one, "{collector:?}: {threads} threads write another file");
+            assert!(
+                other == one,
+                "{collector:?}: {threads} threads write another file"
+            );
             assert_eq!(path, other_path);
         }
     }

@@ -29,7 +29,10 @@ struct Node {
 struct Dice(u64);
 impl Dice {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         let x = self.0 ^ (self.0 >> 31);
         x.wrapping_mul(0x9e3779b97f4a7c15) >> 11
     }
@@ -73,7 +76,13 @@ fn ids<'v>(view: &StoppedHeap<'v>, weak: &[Weak<Node>]) -> Vec<ObjectId<'v>> {
     weak.iter().filter_map(|it| view.id(it).ok()).collect()
 }
 
-fn attack(view: &StoppedHeap<'_>, dice: &mut Dice, weak: &[Weak<Node>], by_hand: bool, kept: &mut Vec<Root<heaphound::Object>>) {
+fn attack(
+    view: &StoppedHeap<'_>,
+    dice: &mut Dice,
+    weak: &[Weak<Node>],
+    by_hand: bool,
+    kept: &mut Vec<Root<heaphound::Object>>,
+) {
     let all = ids(view, weak);
     if all.is_empty() {
         return;
@@ -109,7 +118,11 @@ fn attack(view: &StoppedHeap<'_>, dice: &mut Dice, weak: &[Weak<Node>], by_hand:
                     1 => Filter::StopAt(label),
                     _ => Filter::SetAside(label),
                 };
-                let phase = Phase { starts, filter, mark: mark(dice) };
+                let phase = Phase {
+                    starts,
+                    filter,
+                    mark: mark(dice),
+                };
                 let workers = 1 + dice.below(3);
                 view.trace(&mut visits, &phase, vec![(); workers]);
             }
@@ -118,7 +131,11 @@ fn attack(view: &StoppedHeap<'_>, dice: &mut Dice, weak: &[Weak<Node>], by_hand:
                 let probes = Probes::of(view).threads(1 + dice.below(3));
                 let (a, b) = (pick(dice), pick(dice));
                 for _ in 0..dice.below(40) {
-                    let _ = (probes.dom(a, b), probes.is_shared(a), probes.is_unique_owner(b));
+                    let _ = (
+                        probes.dom(a, b),
+                        probes.is_shared(a),
+                        probes.is_unique_owner(b),
+                    );
                     let _ = probes.reach_avoiding(&[a], &[b]);
                     let _ = probes.is_disjoint(a, b);
                 }
@@ -175,7 +192,11 @@ fn run(seed: u64, collector: Collector, threads: usize, zeal: u32, by_hand: bool
     let heap = Heap::builder()
         .collector(collector)
         .collector_threads(threads)
-        .finalization(if seed % 2 == 0 { Finalization::OnRequest } else { Finalization::AfterCollection })
+        .finalization(if seed % 2 == 0 {
+            Finalization::OnRequest
+        } else {
+            Finalization::AfterCollection
+        })
         .max_bytes(64 << 20)
         .nursery_bytes(64 << 10)
         .zeal(zeal)
@@ -192,12 +213,24 @@ fn run(seed: u64, collector: Collector, threads: usize, zeal: u32, by_hand: bool
             let mut new = Vec::new();
             for _ in 0..dice.below(60) {
                 id += 1;
-                let node = NodeInit { id, touched: 0, a: None, b: None, weak: None, array: None, map: None };
+                let node = NodeInit {
+                    id,
+                    touched: 0,
+                    a: None,
+                    b: None,
+                    weak: None,
+                    array: None,
+                    map: None,
+                };
                 let node = m.alloc(node).unwrap();
                 new.push(node);
                 match dice.below(8) {
                     0 => {
-                        let length = if dice.below(3) == 0 { 2500 } else { dice.below(5) };
+                        let length = if dice.below(3) == 0 {
+                            2500
+                        } else {
+                            dice.below(5)
+                        };
                         let array = m.alloc_refs::<Node>(length).unwrap();
                         m[node].array.set(Some(&m[array]));
                     }

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use heaphound::path::Search;
 use heaphound::root::RootSet;
-use heaphound::trace::{Filter, Phase, Plan, Starts, Step, StepFilter, Traceable, Visit, Visitor, Visits};
+use heaphound::trace::{
+    Filter, Phase, Plan, Starts, Step, StepFilter, Traceable, Visit, Visitor, Visits,
+};
 use heaphound::view::HeapView;
 use heaphound::{
-    Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData, PlainKind, Probes, Slot,
-    WeakSlot,
+    Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData, PlainKind, Probes,
+    Slot, WeakSlot,
 };
 
 #[derive(Managed)]
@@ -110,20 +112,22 @@ fn the_default_mark_frees_live_objects() {
         let a = chain(&mut m);
         m.collect();
         // To refuse such a mark is fine.
-        let _ = catch_unwind(AssertUnwindSafe(|| m.inspect_and_collect(|view| {
-            let mut visits = view.visits();
-            let a = view.id(a).unwrap();
-            visits.reserve(1);
-            let other = visits.fresh();
-            visits.set(a, other);
-            let phase = Phase {
-                starts: vec![a],
-                filter: Filter::Follow,
-                mark: Visit::default(),
-            };
-            // `set` taints `other`, not the mark that the trace uses.
-            view.trace(&mut visits, &phase, vec![()]);
-        })));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            m.inspect_and_collect(|view| {
+                let mut visits = view.visits();
+                let a = view.id(a).unwrap();
+                visits.reserve(1);
+                let other = visits.fresh();
+                visits.set(a, other);
+                let phase = Phase {
+                    starts: vec![a],
+                    filter: Filter::Follow,
+                    mark: Visit::default(),
+                };
+                // `set` taints `other`, not the mark that the trace uses.
+                view.trace(&mut visits, &phase, vec![()]);
+            })
+        }));
         assert_eq!(values(&mut m, a), [1, 2, 3]);
     }
 }
@@ -138,22 +142,24 @@ fn a_mark_set_before_it_was_given_out_frees_live_objects() {
         let a = chain(&mut m);
         m.collect();
         // To refuse such a mark is fine.
-        let _ = catch_unwind(AssertUnwindSafe(|| m.inspect_and_collect(|view| {
-            let mut visits = view.visits();
-            let a = view.id(a).unwrap();
-            visits.reserve(100);
-            let next = Visit(visits.fresh().0 + 1);
-            view.for_each_strong_edge(a, |_, b| {
-                visits.set(b, next);
-            });
-            let mark = visits.fresh();
-            let phase = Phase {
-                starts: vec![a],
-                filter: Filter::Follow,
-                mark,
-            };
-            view.trace(&mut visits, &phase, vec![()]);
-        })));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            m.inspect_and_collect(|view| {
+                let mut visits = view.visits();
+                let a = view.id(a).unwrap();
+                visits.reserve(100);
+                let next = Visit(visits.fresh().0 + 1);
+                view.for_each_strong_edge(a, |_, b| {
+                    visits.set(b, next);
+                });
+                let mark = visits.fresh();
+                let phase = Phase {
+                    starts: vec![a],
+                    filter: Filter::Follow,
+                    mark,
+                };
+                view.trace(&mut visits, &phase, vec![()]);
+            })
+        }));
         assert_eq!(values(&mut m, a), [1, 2, 3]);
     }
 }
@@ -167,15 +173,17 @@ fn a_mark_made_by_hand_hides_objects_from_a_later_capture() {
         let mut m = heap.attach("main").unwrap();
         let a = chain(&mut m);
         // To refuse such a mark is fine.
-        let _ = catch_unwind(AssertUnwindSafe(|| m.inspect(|view| {
-            let mut visits = view.visits();
-            let a = view.id(a).unwrap();
-            visits.reserve(100);
-            let next = Visit(visits.fresh().0 + 1);
-            view.for_each_strong_edge(a, |_, b| {
-                visits.set(b, next);
-            });
-        })));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            m.inspect(|view| {
+                let mut visits = view.visits();
+                let a = view.id(a).unwrap();
+                visits.reserve(100);
+                let next = Visit(visits.fresh().0 + 1);
+                view.for_each_strong_edge(a, |_, b| {
+                    visits.set(b, next);
+                });
+            })
+        }));
         assert_eq!(m.capture(PlainData::Omit).len(), 3);
     }
 }
@@ -317,7 +325,11 @@ fn roots_are_ordered_by_kind_name_and_index() {
     deep(&mut m, a);
     let path = m.ask(|heap| {
         let a = heap.id(a).unwrap();
-        heap.path(&Search::everywhere(), a).unwrap().root.unwrap().index
+        heap.path(&Search::everywhere(), a)
+            .unwrap()
+            .root
+            .unwrap()
+            .index
     });
     assert_eq!(path, 0, "the first root that holds it");
 }

@@ -23,7 +23,10 @@ struct Node {
 struct Dice(u64);
 impl Dice {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         let x = self.0 ^ (self.0 >> 31);
         ((x.wrapping_mul(0x9e3779b97f4a7c15) >> 33) as usize) % n
     }
@@ -90,7 +93,11 @@ fn work(m: &mut Mutator<'_>, dice: &mut Dice, stop: &AtomicBool, unique: bool) {
             }
             3 => m.ask_and_collect(|heap| {
                 if let Some(Ok(it)) = subject.map(|it| heap.id(it)) {
-                    let _ = (heap.is_thread_owned(it, Part::Both), heap.is_unique_owner(it), heap.pred(it));
+                    let _ = (
+                        heap.is_thread_owned(it, Part::Both),
+                        heap.is_unique_owner(it),
+                        heap.pred(it),
+                    );
                     kept.push(heap.view().root(it));
                 }
                 let _ = heap.reach_all();
@@ -164,9 +171,11 @@ fn run(collector: Collector, threads: usize, zeal: u32, unique: bool) {
     {
         let mut m = heap.attach("first").unwrap();
         let array = m.alloc_refs::<Node>(SHARED).unwrap();
-        m.static_root::<RefArray<Node>>("shared").set(&m, Some(&m[array]));
+        m.static_root::<RefArray<Node>>("shared")
+            .set(&m, Some(&m[array]));
         let map = m.alloc_weak_map::<Node, Node>().unwrap();
-        m.static_root::<WeakMap<Node, Node>>("map").set(&m, Some(&m[map]));
+        m.static_root::<WeakMap<Node, Node>>("map")
+            .set(&m, Some(&m[map]));
     }
     let stop = AtomicBool::new(false);
     let millis = std::env::var("MILLIS").map_or(500, |it| it.parse().unwrap());

@@ -192,7 +192,7 @@ fn run(seed: u64, collector: Collector, threads: usize, zeal: u32, by_hand: bool
     let heap = Heap::builder()
         .collector(collector)
         .collector_threads(threads)
-        .finalization(if seed % 2 == 0 {
+        .finalization(if seed.is_multiple_of(2) {
             Finalization::OnRequest
         } else {
             Finalization::AfterCollection

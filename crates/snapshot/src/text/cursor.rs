@@ -13,7 +13,7 @@ pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Mistakes after which the line could be read on.
-    pub minor: Vec<Box<Oops>>,
+    pub minor: Vec<Oops>,
 }
 
 /// A value as it is written. What it means depends on the field.

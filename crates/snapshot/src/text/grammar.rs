@@ -84,7 +84,7 @@ pub fn read<'a>(
     while !cursor.is_done() && !mistakes.are_enough() {
         let result = line(&mut cursor, sink);
         for oops in cursor.minor.drain(..) {
-            mistakes.add(oops);
+            mistakes.add(Box::new(oops));
         }
         if let Err(oops) = result {
             mistakes.add(oops);
@@ -295,7 +295,7 @@ fn fields<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
             return Ok(());
         }
         if let Some(oops) = field(cursor, sink)?.err() {
-            cursor.minor.push(oops);
+            cursor.minor.push(*oops);
         }
         cursor.skip_blanks();
         if !cursor.eat(b',') {

@@ -25,7 +25,8 @@ pub struct Args {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Print one JSON document (docs/findings.schema.json) instead of text.
+    /// Print one JSON document instead of text (docs/findings.schema.json; the lab has a form
+    /// of its own).
     #[arg(long, global = true)]
     pub json: bool,
 

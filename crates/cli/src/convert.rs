@@ -1,6 +1,5 @@
 //! `heaphound convert`: a heap from one format to another.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -54,7 +53,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     })?;
     let heap = input::read(&args.from, progress)?;
     let cannot = |error| Problem(format!("cannot write {name}: {error}"));
-    progress
+    let file_bytes = progress
         .of_bytes(&format!("writing {name}"), |told| {
             write_file(&args.to, &heap, format, told)
         })
@@ -70,7 +69,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             },
             objects: heap.len(),
             edges: heap.edges(),
-            file_bytes: fs::metadata(&args.to).map_err(cannot)?.len(),
+            file_bytes,
         }),
         ..Report::default()
     })

@@ -1,13 +1,12 @@
 //! `heaphound info`: what a heap consists of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use heaphound_heap::RootKind;
 use heaphound_heap::probe::Probes;
-use heaphound_heap::root::Part;
-use heaphound_heap::snapshot::Snapshot;
+use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_report::info::{Amount, Class, Info, Roots, Thread};
 use heaphound_report::{Report, json};
@@ -101,7 +100,7 @@ fn info_of(heap: &Snapshot, args: &Args) -> Info {
         classes,
         classes_left_out,
         roots: roots_of(heap),
-        threads: threads_of(heap, &probes),
+        threads: threads_of(heap),
     }
 }
 
@@ -117,21 +116,24 @@ fn roots_of(heap: &Snapshot) -> Vec<Roots> {
     roots.collect()
 }
 
-fn threads_of(heap: &Snapshot, probes: &Probes<'_, Snapshot>) -> Vec<Thread> {
-    let thread = |name: &String| {
-        let of_stack =
-            |root: &heaphound_heap::Root| root.kind == RootKind::ThreadStack && root.name == *name;
-        let objects = probes.thread_roots(name, Part::Object);
-        let object = objects.ok().and_then(|objects| objects.iter().next());
-        Thread {
-            name: name.clone(),
-            stack_roots: heap
-                .roots()
-                .iter()
-                .filter(|(root, _)| of_stack(root))
-                .count(),
-            object: object.map(|object| heap.name_of(object)),
+fn threads_of(heap: &Snapshot) -> Vec<Thread> {
+    let mut stack_roots: HashMap<&str, usize> = HashMap::new();
+    let mut objects: HashMap<&str, ObjectId> = HashMap::new();
+    for (root, object) in heap.roots() {
+        match root.kind {
+            RootKind::ThreadStack => *stack_roots.entry(&root.name).or_default() += 1,
+            RootKind::ThreadObject => {
+                objects.entry(&root.name).or_insert(*object);
+            }
+            _ => {}
         }
+    }
+    let thread = |name: &String| Thread {
+        name: name.clone(),
+        stack_roots: stack_roots.get(name.as_str()).copied().unwrap_or_default(),
+        object: objects
+            .get(name.as_str())
+            .map(|object| heap.name_of(*object)),
     };
     heap.threads().iter().map(thread).collect()
 }

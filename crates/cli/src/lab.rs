@@ -63,7 +63,9 @@ pub fn run(args: &Args, as_json: bool, quiet: bool) -> Result<ExitCode, Problem>
                 output::tell(&format!("{}: {what} …", experiment.name));
             }
         };
-        reports.push((experiment.run)(&options, &mut tell));
+        let report = (experiment.run)(&options, &mut tell);
+        let failed = |error| Problem(format!("experiment `{}`: {error}", experiment.name));
+        reports.push(report.map_err(failed)?);
     }
     let text = match (as_json, &reports[..]) {
         (true, [report]) => report.to_json() + "\n",

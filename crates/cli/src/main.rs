@@ -31,7 +31,10 @@ use problem::Problem;
 use progress::Progress;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return output::print_usage(&error),
+    };
     args.color.choose();
     if let Command::Lab(lab) = &args.command {
         let done = lab::run(lab, args.json, args.quiet);

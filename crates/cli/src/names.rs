@@ -4,7 +4,7 @@
 //! quotes, `Config` the only instance of its class, `static:cache` what a root refers to. A
 //! name that fits nothing is an error that says what comes near.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use heaphound_heap::Root;
 use heaphound_heap::probe::ProbeError;
@@ -124,6 +124,18 @@ impl<'h> Names<'h> {
         if fits.is_empty() {
             fits = roots().filter(|(root, _)| root.name == short).collect();
         }
+        // As heap text writes it: `static:"open orders"`.
+        if fits.is_empty()
+            && let Some((quoted, rest)) = unquote(short)
+        {
+            let plain = format!("{kind}:{quoted}{rest}");
+            fits = roots()
+                .filter(|(root, _)| match rest {
+                    "" => root.name == quoted,
+                    _ => root.to_string() == plain,
+                })
+                .collect();
+        }
         let objects: BTreeSet<ObjectId> = fits.iter().map(|(_, object)| *object).collect();
         match (fits.first(), objects.len()) {
             (None, _) => Ok(None),
@@ -193,8 +205,13 @@ impl<'h> Names<'h> {
             return Problem(format!("there is no `{name}`: the heap has no objects"));
         }
         let (class, number) = split(name);
+        let has_number = |it: &ObjectId| Some(self.heap.number_of(*it)) == number;
+        let of_number = self.heap.objects().filter(has_number);
+        let of_number: HashSet<&str> = of_number
+            .map(|it| self.heap.class(self.heap.class_of(it)).name.as_str())
+            .collect();
         let classes = self.heap.classes().iter().map(|it| {
-            let numbered = number.filter(|number| self.heap.find(&it.name, *number).is_some());
+            let numbered = number.filter(|_| of_number.contains(it.name.as_str()));
             let full = match numbered {
                 Some(number) => format!("{}#{number}", it.name),
                 None => it.name.clone(),
@@ -243,25 +260,31 @@ fn split(name: &str) -> (&str, Option<u64>) {
 
 /// A class in quotes, and the number behind it, if any.
 fn split_quoted(name: &str) -> Option<(String, Option<u64>)> {
-    let mut rest = name.strip_prefix('"')?.chars();
-    let mut class = String::new();
-    loop {
-        match rest.next()? {
-            '"' => break,
-            '\\' => class.push(rest.next()?),
-            c => class.push(c),
-        }
-    }
-    match rest.as_str() {
+    let (class, rest) = unquote(name)?;
+    match rest {
         "" => Some((class, None)),
         rest => Some((class, Some(rest.strip_prefix('#')?.parse().ok()?))),
+    }
+}
+
+/// A name in quotes, without them, and what follows it.
+fn unquote(name: &str) -> Option<(String, &str)> {
+    let mut rest = name.strip_prefix('"')?.chars();
+    let mut plain = String::new();
+    loop {
+        match rest.next()? {
+            '"' => return Some((plain, rest.as_str())),
+            '\\' => plain.push(rest.next()?),
+            c => plain.push(c),
+        }
     }
 }
 
 /// Of names, each with what to suggest for it, those that come near; the nearest first.
 fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     let wanted = name.to_lowercase();
-    let enough = 1 + wanted.chars().count() / 4;
+    let length = wanted.chars().count();
+    let enough = 1 + length / 4;
     let mut near: Vec<(usize, String)> = Vec::new();
     for (candidate, suggestion) in all {
         let candidate = candidate.to_lowercase();
@@ -272,8 +295,10 @@ fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<
             .unwrap_or_default();
         let part = part.split('[').next().unwrap_or_default();
         let distance = [candidate.as_str(), part]
-            .map(|it| strsim::damerau_levenshtein(&wanted, it))
             .into_iter()
+            // Too long or too short to be near: not worth a comparison.
+            .filter(|it| it.chars().count().abs_diff(length) <= enough)
+            .map(|it| strsim::damerau_levenshtein(&wanted, it))
             .min()
             .unwrap_or(usize::MAX);
         if distance <= enough {

@@ -19,11 +19,7 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
         false => write(anstream::stdout(), &text::report(report, width())),
     };
     match printed {
-        Err(error) => {
-            let message = format!("cannot write to stdout: {error}");
-            let _ = write(anstream::stderr(), &text::error(&message));
-            ExitCode::from(COULD_NOT)
-        }
+        Err(error) => not_printed(&error),
         Ok(()) if report.findings.is_empty() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
     }
@@ -33,13 +29,34 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
 pub fn print_text(text: &str) -> ExitCode {
     match write(io::stdout(), text) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(COULD_NOT),
+        Err(error) => not_printed(&error),
     }
+}
+
+fn not_printed(error: &io::Error) -> ExitCode {
+    let message = format!("cannot write to stdout: {error}");
+    let _ = write(anstream::stderr(), &text::error(&message));
+    ExitCode::from(COULD_NOT)
 }
 
 /// Says on stderr what is being done.
 pub fn tell(what: &str) {
     let _ = write(io::stderr(), &format!("{what}\n"));
+}
+
+/// Prints help, or what is wrong with the command line: that to stdout too, where JSON was
+/// asked for.
+pub fn print_usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+        let message = error.render().to_string();
+        let message = message.trim_start_matches("error: ").trim_end();
+        let _ = write(io::stdout(), &json::error("usage", "", message));
+    }
+    let _ = error.print();
+    match error.use_stderr() {
+        true => ExitCode::from(COULD_NOT),
+        false => ExitCode::SUCCESS,
+    }
 }
 
 /// Prints why there is no report: to stderr and, as JSON, to stdout.

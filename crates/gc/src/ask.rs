@@ -77,7 +77,8 @@ impl Mutator<'_> {
         let snapshot = self.capture(plain);
         let format = Format::from_path(path).unwrap_or(Format::Text);
         // Others may collect while the file is written.
-        self.blocked(|| write_file(path, &snapshot, format, &mut |_, _| {}))
+        self.blocked(|| write_file(path, &snapshot, format, &mut |_, _| {}))?;
+        Ok(())
     }
 
     /// Whether some reachable object has an edge to this one.

@@ -4,6 +4,7 @@
 //! collection, but whoever waits for a pool may be given other work meanwhile, and a
 //! collection must run nothing but itself.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
@@ -26,7 +27,7 @@ pub fn run<R: Send>(
         let others: Vec<_> = (1..workers).filter_map(spawn).collect();
         let mut results = vec![work(0)];
         let joined = others.into_iter().map(|other| other.join());
-        results.extend(joined.map(|result| result.expect("a helping thread does not panic")));
+        results.extend(joined.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))));
         results
     })
 }

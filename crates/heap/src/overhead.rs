@@ -7,6 +7,8 @@
 //! need more get equal shares of the rest. What was checked and what was skipped is told
 //! by [`Overhead::coverage`].
 //!
+//! The share is one of the whole run: what quiet times leave over, busy ones may use.
+//!
 //! After QVM's overhead manager, which PHALANX uses.
 
 use std::panic::Location;
@@ -59,7 +61,7 @@ pub struct SiteCoverage {
 }
 
 impl Overhead {
-    /// At most this share of the run time, from 0 (nothing is ever asked) to 1 (everything
+    /// At most this share of the run time so far, from 0 (nothing is ever asked) to 1 (everything
     /// is).
     ///
     /// # Panics
@@ -88,11 +90,18 @@ impl Overhead {
             }
             site
         };
-        let begin = Instant::now();
-        let answer = ask();
-        let cost = begin.elapsed().as_secs_f64();
-        self.policy.lock().unwrap().record(site, cost);
-        Some(answer)
+        // Recorded also if it panics.
+        struct Record<'o>(&'o Overhead, usize, Instant);
+        impl Drop for Record<'_> {
+            fn drop(&mut self) {
+                let cost = self.2.elapsed().as_secs_f64();
+                if let Ok(mut policy) = self.0.policy.lock() {
+                    policy.record(self.1, cost);
+                }
+            }
+        }
+        let _record = Record(self, site, Instant::now());
+        Some(ask())
     }
 
     /// What has been checked so far.
@@ -159,6 +168,8 @@ struct Site {
     spent: f64,
     /// What the last answers cost, in seconds: a moving average.
     cost: f64,
+    /// Answers that other threads are being given.
+    under_way: u64,
 }
 
 impl Policy {
@@ -184,14 +195,19 @@ impl Policy {
         self.sites[site].asked += 1;
         let allowance = self.budget * now;
         let share = level(self.sites.iter().map(Site::demand), allowance);
-        let spent: f64 = self.sites.iter().map(|site| site.spent).sum();
-        let Site {
-            spent: own, cost, ..
-        } = self.sites[site];
+        let spent: f64 = self.sites.iter().map(Site::committed).sum();
+        let own = self.sites[site].committed();
+        let cost = self.sites[site].cost;
+        // What is not known to cost little is tried by one at a time.
+        let unknown = |site: &Site| site.cost == 0.0 && site.under_way > 0;
         let admitted = self.budget >= 1.0
-            || self.budget > 0.0 && spent + cost <= allowance && own + cost <= share.max(cost);
+            || self.budget > 0.0
+                && spent + cost <= allowance
+                && own + cost <= share.max(cost)
+                && !self.sites.iter().any(unknown);
         if admitted {
             self.sites[site].answered += 1;
+            self.sites[site].under_way += 1;
         }
         admitted
     }
@@ -199,6 +215,7 @@ impl Policy {
     fn record(&mut self, site: usize, cost: f64) {
         let site = &mut self.sites[site];
         site.spent += cost;
+        site.under_way -= 1;
         site.cost = match site.cost {
             0.0 => cost,
             before => before + (cost - before) / 8.0,
@@ -207,6 +224,11 @@ impl Policy {
 }
 
 impl Site {
+    /// Seconds spent, and those that will be by the answers under way.
+    fn committed(&self) -> f64 {
+        self.spent + self.under_way as f64 * self.cost
+    }
+
     /// Seconds that it would have taken to answer always.
     fn demand(&self) -> f64 {
         self.asked as f64 * self.cost

@@ -4,7 +4,8 @@
 //! and through slots in their order, on one thread. So a path is as short as any, and
 //! the same whatever a parallel trace did before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use crate::finding::{Hop, Named, Path};
 use crate::root::{Root, RootSet};
@@ -89,7 +90,7 @@ impl<O> Search<'_, O> {
     }
 }
 
-impl<O: Copy + Eq> Origin<'_, O> {
+impl<O: Copy + Eq + Hash> Origin<'_, O> {
     /// The objects to start from, in canonical order.
     fn starts<V: HeapView<Object = O>>(&self, view: &V) -> Vec<O> {
         match self {
@@ -112,11 +113,9 @@ impl<O: Copy + Eq> Origin<'_, O> {
         let mut starts = Vec::new();
         match self {
             Self::Objects(objects) => {
-                for (place, &object) in objects.iter().enumerate() {
-                    if !objects[..place].contains(&object) {
-                        starts.push((None, object));
-                    }
-                }
+                let mut seen = HashSet::new();
+                let fresh = objects.iter().filter(|&&object| seen.insert(object));
+                starts.extend(fresh.map(|&object| (None, object)));
             }
             Self::Roots(roots) => view.for_each_root(|root, object| {
                 if roots.includes(root.kind, &root.name) {
@@ -224,6 +223,11 @@ pub struct Trails<O> {
 /// How many steps [`all`] takes before it gives up looking for more. The number of paths
 /// can grow exponentially with the size of a heap.
 const MAX_STEPS: usize = 10_000_000;
+/// How many objects paths have together when [`all`] looks for no more: many long ones would
+/// fill the memory before the steps are used up.
+const MAX_OBJECTS: usize = 2_000_000;
+/// Looking at so many edges is a step.
+const EDGES_A_STEP: usize = 64;
 
 /// All distinct paths to an object that meet no object twice, up to `limit` of them.
 ///
@@ -258,6 +262,7 @@ fn up_to<V: HeapView>(
         complete: false,
     };
     let mut steps = 0;
+    let mut objects_found = 0;
     let mut length = match starts.iter().map(|(_, start)| near[start]).min() {
         Some(least) => least,
         None => {
@@ -274,9 +279,12 @@ fn up_to<V: HeapView>(
                 target,
                 length,
                 path: vec![*start],
+                on_path: HashSet::from([*start]),
                 places: Vec::new(),
                 cut: &mut cut,
                 steps: &mut steps,
+                // A shortest path has no dead ends beside it; it is always found.
+                may_give_up: !found.trails.is_empty(),
             };
             walk.run(|objects, places| {
                 found.trails.push(Trail {
@@ -284,9 +292,11 @@ fn up_to<V: HeapView>(
                     objects: objects.to_vec(),
                     places: places.to_vec(),
                 });
-                found.trails.len() < limit
+                objects_found += objects.len();
+                found.trails.len() < limit && objects_found < MAX_OBJECTS
             });
-            if steps >= MAX_STEPS || found.trails.len() >= limit {
+            let enough = found.trails.len() >= limit || objects_found >= MAX_OBJECTS;
+            if steps >= MAX_STEPS && !found.trails.is_empty() || enough {
                 return found;
             }
         }
@@ -357,10 +367,13 @@ struct Walk<'a, V: HeapView> {
     target: V::Object,
     length: u32,
     path: Vec<V::Object>,
+    on_path: HashSet<V::Object>,
     places: Vec<Place>,
     /// Whether a longer path may exist.
     cut: &'a mut bool,
     steps: &'a mut usize,
+    /// Whether to stop when the steps are used up: not before a path is found.
+    may_give_up: bool,
 }
 
 impl<V: HeapView> Walk<'_, V> {
@@ -374,24 +387,29 @@ impl<V: HeapView> Walk<'_, V> {
         let mut open = vec![self.edges()];
         loop {
             *self.steps += 1;
-            if *self.steps >= MAX_STEPS {
+            if self.may_give_up && *self.steps >= MAX_STEPS {
                 return;
             }
             let depth = self.path.len() - 1;
             let arrived = self.path[depth] == self.target && depth as u32 == self.length;
-            if arrived && !found(&self.path, &self.places) {
-                return;
+            if arrived {
+                self.may_give_up = true;
+                if !found(&self.path, &self.places) {
+                    return;
+                }
             }
             match open[depth].pop() {
                 Some((place, to)) => {
                     self.path.push(to);
+                    self.on_path.insert(to);
                     self.places.push(place);
                     open.push(self.edges());
                 }
                 None if depth == 0 => return,
                 None => {
                     open.pop();
-                    self.path.pop();
+                    let left = self.path.pop();
+                    left.map(|it| self.on_path.remove(&it));
                     self.places.pop();
                 }
             }
@@ -406,7 +424,9 @@ impl<V: HeapView> Walk<'_, V> {
             target,
             length,
             path,
+            on_path,
             cut,
+            steps,
             ..
         } = self;
         let depth = path.len() as u32;
@@ -414,11 +434,13 @@ impl<V: HeapView> Walk<'_, V> {
         if path[path.len() - 1] == *target {
             return edges; // A path ends where it first meets its target.
         }
+        let mut seen = 0;
         view.for_each_strong_edge(path[path.len() - 1], |place, to| {
+            seen += 1;
             let Some(&distance) = near.get(&to) else {
                 return;
             };
-            if path.contains(&to) {
+            if on_path.contains(&to) {
                 return;
             }
             if depth + distance > *length {
@@ -427,6 +449,7 @@ impl<V: HeapView> Walk<'_, V> {
             }
             edges.push((place, to));
         });
+        **steps += seen / EDGES_A_STEP;
         edges.reverse();
         edges
     }

@@ -49,7 +49,9 @@ impl<W> Pool<W> {
     /// Gives work away. Called by a worker during the trace, or before it starts.
     pub fn give(&self, bundle: W) {
         let mut state = self.state.lock().expect("no worker panics here");
-        state.bundles.push(bundle);
+        if !state.over {
+            state.bundles.push(bundle);
+        }
         drop(state);
         self.changed.notify_one();
     }
@@ -60,6 +62,20 @@ impl<W> Pool<W> {
         state.workers -= 1;
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// A worker panics: nobody gets any more work.
+    pub fn abandon(&self) {
+        let mut state = self.state.lock().expect("no worker panics here");
+        state.over = true;
+        state.bundles.clear();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// What a worker holds while it works: if it panics, the others do not wait for it.
+    pub fn guard(&self) -> Guard<'_, W> {
+        Guard(self)
     }
 
     /// Work for a worker that has none left; `None` once the trace is over.
@@ -85,6 +101,17 @@ impl<W> Pool<W> {
                 self.hungry.store(state.waiting, Ordering::Relaxed);
                 return Some(bundle);
             }
+        }
+    }
+}
+
+/// See [`Pool::guard`].
+pub struct Guard<'p, W>(&'p Pool<W>);
+
+impl<W> Drop for Guard<'_, W> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abandon();
         }
     }
 }

@@ -13,6 +13,7 @@
 //! Every probe stops as soon as its answer is known.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::path::{self, Origin, Search, Trail, Trails};
@@ -31,7 +32,7 @@ pub enum ProbeError {
     NobodyAsks,
     /// The thread has no thread object.
     NoThreadObject(String),
-    /// A reference that was asked about is null, or its object is dead.
+    /// A reference that was asked about is null, or a collection has found its object dead.
     Null,
     /// A reference that was asked about has been invalidated.
     Invalid,
@@ -101,7 +102,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
     /// How many threads trace.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = threads.clamp(1, 1024);
         self
     }
 
@@ -268,11 +269,20 @@ impl<'v, T: Traceable> Probes<'v, T> {
 
     /// The threads that reach an object by a path on which none of `avoid` lies.
     pub fn thread_reach(&self, object: T::Object, avoid: &[T::Object], part: Part) -> Vec<String> {
+        let mut targets: HashMap<String, Vec<T::Object>> = HashMap::new();
+        self.view.for_each_root(|root, object| {
+            if RootSet::Thread(&root.name, part).includes(root.kind, &root.name) {
+                match targets.get_mut(&root.name) {
+                    Some(own) => own.push(object),
+                    None => drop(targets.insert(root.name.clone(), vec![object])),
+                }
+            }
+        });
         let threads = self.view.threads().iter();
         threads
-            .filter(|thread| {
-                let own = self.root_targets(RootSet::Thread(thread, part));
-                self.meets(own, avoid, object)
+            .filter(|&thread| {
+                let own = targets.remove(thread);
+                own.is_some_and(|own| self.meets(own, avoid, object))
             })
             .cloned()
             .collect()

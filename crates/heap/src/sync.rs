@@ -41,6 +41,10 @@ mod visible {
             Ok(self.0.lock())
         }
 
+        pub fn into_inner(self) -> Result<T, Infallible> {
+            Ok(self.0.into_inner())
+        }
+
         pub fn get_mut(&mut self) -> Result<&mut T, Infallible> {
             Ok(self.0.get_mut())
         }

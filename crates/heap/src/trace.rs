@@ -17,8 +17,8 @@
 use crate::root::RootSet;
 use crate::view::HeapView;
 
-/// A visited mark, or a label: what an object carries. The default is carried by
-/// objects that nobody has entered.
+/// A visited mark, or a label: what an object carries. What an object carries that nobody
+/// has entered in this series of traces is not said: the live heap keeps old marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Visit(pub u8);
 

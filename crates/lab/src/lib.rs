@@ -26,8 +26,11 @@ pub struct Experiment {
     /// What it shows, in a line.
     pub about: &'static str,
     /// Runs it.
-    pub run: fn(&Options, Tell<'_>) -> Report,
+    pub run: fn(&Options, Tell<'_>) -> Result<Report, Failed>,
 }
+
+/// Why an experiment could not be run: mostly for want of memory.
+pub type Failed = Box<dyn std::error::Error>;
 
 /// Is told what an experiment is doing.
 pub type Tell<'a> = &'a mut dyn FnMut(&str);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,9 @@ pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snaps
     read(&bytes, &path.display().to_string(), progress)
 }
 
-/// Writes a file. It is complete before it takes the place of one that was there.
+/// Writes a file. It is complete before it takes the place of one that was there, whose
+/// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
+/// not replaced, but written into. Answers how many bytes were written.
 ///
 /// # Errors
 /// If it cannot be written, or the heap not in that format; then what was there still is.
@@ -101,22 +103,31 @@ pub fn write_file(
     heap: &Snapshot,
     format: Format,
     progress: Progress<'_>,
-) -> io::Result<()> {
+) -> io::Result<u64> {
     let path = path.as_ref();
+    let there = fs::metadata(path).ok();
+    if there
+        .as_ref()
+        .is_some_and(|it| !it.is_file() && !it.is_dir())
+    {
+        let device = OpenOptions::new().write(true).open(path)?;
+        return write_into(&device, heap, format, progress);
+    }
+    let path = &behind_links(path);
     let beside = beside(path)?;
     let mut write = || {
-        let mut out = BufWriter::new(File::create_new(&beside)?);
-        match format {
-            Format::Text => write_text(heap, &mut out, progress)?,
-            Format::Binary => write_binary(heap, &mut out, progress)?,
+        let file = File::create_new(&beside)?;
+        let bytes = write_into(&file, heap, format, progress)?;
+        if let Some(there) = &there {
+            file.set_permissions(there.permissions())?;
         }
-        out.flush()?;
         // Renamed before its bytes are on the disk, a crash could leave an empty file.
-        out.get_ref().sync_all()?;
-        drop(out);
-        fs::rename(&beside, path)
+        file.sync_all()?;
+        drop(file);
+        fs::rename(&beside, path)?;
+        Ok(bytes)
     };
-    let done = write();
+    let done: io::Result<u64> = write();
     if done
         .as_ref()
         .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)
@@ -124,6 +135,57 @@ pub fn write_file(
         let _ = fs::remove_file(&beside);
     }
     done
+}
+
+fn write_into(
+    file: &File,
+    heap: &Snapshot,
+    format: Format,
+    progress: Progress<'_>,
+) -> io::Result<u64> {
+    let mut out = Counted {
+        out: BufWriter::new(file),
+        bytes: 0,
+    };
+    match format {
+        Format::Text => write_text(heap, &mut out, progress)?,
+        Format::Binary => write_binary(heap, &mut out, progress)?,
+    }
+    out.flush()?;
+    Ok(out.bytes)
+}
+
+/// Counts what it writes.
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Where a path leads that may be a link, to something that is there or not yet.
+fn behind_links(path: &Path) -> PathBuf {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&path) else {
+            break;
+        };
+        path.pop();
+        path.push(next);
+    }
+    path
 }
 
 /// A name in the same directory that no other process uses.

@@ -754,3 +754,21 @@ fn progress_is_told_about_every_megabyte() {
     assert_eq!(told.len(), 5);
     assert!(told.is_sorted() && told.iter().all(|it| it.1 == text.len() as u64));
 }
+
+#[test]
+fn several_mistakes_of_one_line_are_told() {
+    check(
+        "
+        class Node { next ->, v: i8 }
+        Node#1 { nxt -> Node#2, v = 300 }
+        ",
+        expect![[r#"
+            heap.txt:3:18: `Node` has no field `nxt`
+              Node#1 { nxt -> Node#2, v = 300 }
+                       ^ did you mean `next`?
+            heap.txt:3:37: `300` is not a value of `i8`
+              Node#1 { nxt -> Node#2, v = 300 }
+                                          ^
+        "#]],
+    );
+}

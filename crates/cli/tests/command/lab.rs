@@ -29,3 +29,12 @@ fn an_unknown_experiment_is_an_error() {
     let document = String::from_utf8(run("lab prods --json").stdout).unwrap();
     crate::schema::check(&document);
 }
+
+#[test]
+fn usage_errors_are_json_too_where_that_was_asked_for() {
+    let output = run("--json foo");
+    assert_eq!(output.status.code(), Some(2));
+    let document = String::from_utf8(output.stdout).unwrap();
+    crate::schema::check(&document);
+    assert!(document.contains("unrecognized subcommand"), "{document}");
+}

@@ -14,9 +14,8 @@
 //!   live, and does not end early;
 //! - an object that it was told not to enter is owed to the collection, which starts from
 //!   there;
-//! - a mark that an object may carry without having been traced for the collection (one
-//!   that this view has not given out, that was set by hand, or by a trace that did not work
-//!   for it) is *tainted*; a trace with a tainted mark does not work for the collection.
+//! - so is one that carries its mark already, but not the collector's: the mark was set by
+//!   hand, or by a trace that did not work for the collection.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -101,8 +100,6 @@ pub(crate) struct Owed {
 /// A collection that a view is part of.
 pub(crate) struct Collecting {
     owed: Owed,
-    /// By number; see above.
-    tainted: [bool; 256],
     /// What the roots refer to, in order.
     known: Vec<Raw>,
 }
@@ -189,10 +186,18 @@ impl StoppedHeap<'_> {
         let next = self.heap.last_visit.load(Relaxed) + 1;
         assert!(next <= LAST, "marks are reserved first");
         self.heap.last_visit.store(next, Relaxed);
-        if let Some(collecting) = &self.collecting {
-            collecting.borrow_mut().tainted[next as usize] = false;
-        }
         Visit(next)
+    }
+
+    /// Refuses a mark that was made by hand: objects that carried it before it is given out
+    /// would be missed by whoever gets it.
+    fn check_given(&self, mark: Visit) {
+        let last = self.heap.last_visit.load(Relaxed);
+        assert!(
+            (1..=last).contains(&mark.0),
+            "mark {} has not been given out, or has been forgotten since",
+            mark.0
+        );
     }
 
     /// Gives every object that can ever be reached again the same mark, and starts
@@ -235,9 +240,7 @@ impl<'v> Visits for StoppedVisits<'_, 'v> {
     }
 
     fn set(&mut self, object: ObjectId<'v>, mark: Visit) -> bool {
-        if let Some(collecting) = &self.view.collecting {
-            collecting.borrow_mut().tainted[mark.0 as usize] = true;
-        }
+        self.view.check_given(mark);
         // SAFETY: an object of the stopped heap, and nobody traces it meanwhile.
         let header = unsafe { self.view.heap.base.header(object.0) };
         let word = header.load();
@@ -273,6 +276,7 @@ impl<'v> Traceable for StoppedHeap<'v> {
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
     ) -> (Traced<ObjectId<'v>>, Vec<V>) {
+        self.check_given(phase.mark);
         let collecting = self.collecting.as_ref();
         let mut collecting = collecting.map(|it| it.borrow_mut());
         let works = collecting.as_mut().is_some_and(|it| it.admits(self, phase));
@@ -332,8 +336,13 @@ impl<'v> Traceable for StoppedHeap<'v> {
             collecting.owed.broken = false;
             collecting.owed.starts.extend_from_slice(&aside);
         }
-        if matches!(phase.filter, Filter::StopAt(_)) {
-            aside.clear();
+        match phase.filter {
+            Filter::SetAside(label) if label != phase.mark => {
+                // SAFETY: objects of the stopped heap.
+                let visit = |&raw: &Raw| unsafe { ground.base.header(raw) }.load().visit();
+                aside.retain(|raw| visit(raw) == label.0);
+            }
+            _ => aside.clear(),
         }
         aside.sort_unstable();
         aside.dedup();
@@ -366,23 +375,17 @@ impl Collecting {
         known.sort_unstable();
         Self {
             owed: Owed::default(),
-            tainted: [true; 256],
             known,
         }
     }
 
-    /// Whether a phase may work for the collection. If not, its mark is of no use to it.
-    fn admits<'v>(&mut self, view: &StoppedHeap<'v>, phase: &Phase<ObjectId<'v>>) -> bool {
+    /// Whether a phase may work for the collection.
+    fn admits<'v>(&self, view: &StoppedHeap<'v>, phase: &Phase<ObjectId<'v>>) -> bool {
         let ground = view.ground();
         let lives = |object: &ObjectId<'_>| {
             self.known.binary_search(&object.0).is_ok() || weak::is_marked(ground, object.0)
         };
-        let tainted = self.tainted[phase.mark.0 as usize];
-        let admitted = !tainted && !self.owed.broken && phase.starts.iter().all(lives);
-        if !admitted {
-            self.tainted[phase.mark.0 as usize] = true;
-        }
-        admitted
+        !self.owed.broken && phase.starts.iter().all(lives)
     }
 }
 

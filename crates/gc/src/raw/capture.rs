@@ -18,7 +18,7 @@ use heaphound_heap::crew;
 use heaphound_heap::root::RootSet;
 use heaphound_heap::snapshot::{Columns, ObjectId as Number, Snapshot, encode_values};
 use heaphound_heap::view::HeapView;
-use heaphound_heap::{ClassId, FieldKind};
+use heaphound_heap::{ClassId, FieldKind, PlainKind};
 
 use super::header::Word;
 use super::mark::{Start, Visitor, mark};
@@ -350,12 +350,25 @@ impl Scribe<'_> {
             FieldKind::Plain(kind) => {
                 let offset = info.fields[field].offset as usize;
                 // SAFETY: the class says that plain data of that kind is there.
-                Some(unsafe { super::view::bits_at(self.ground.base, raw, offset, kind.bytes()) })
+                let bits =
+                    unsafe { super::view::bits_at(self.ground.base, raw, offset, kind.bytes()) };
+                // Anybody can implement `Plain`, and not all do what they say.
+                kind.is_valid(bits).then_some(bits)
             }
             _ => None,
         };
         // SAFETY: an object of that class in the stopped heap.
         let elements = unsafe { super::view::elements_at(self.ground.base, raw, info) };
+        let elements = elements.filter(|bytes| match info.elements {
+            Some(Elements::Plain(
+                kind @ (PlainKind::Bool | PlainKind::Char | PlainKind::Enum { .. }),
+            )) => bytes.chunks_exact(kind.bytes()).all(|it| {
+                let mut bits = [0; 8];
+                bits[..it.len()].copy_from_slice(it);
+                kind.is_valid(u64::from_le_bytes(bits))
+            }),
+            _ => true,
+        });
         encode_values(info, bits, elements.as_deref(), out);
     }
 }

@@ -244,6 +244,9 @@ impl<'a> Mutator<'a> {
         let hash = m[key].as_object().identity_hash();
         let value = Some(value);
         let entry = m.alloc(EntryInit { hash, key, value })?;
+        // A finalizer or another thread may have invalidated it meanwhile: then nothing is
+        // inserted.
+        let _ = &m[key];
         m[map].add(&m[entry]);
         m[map].filled.update(|filled| filled + 1);
         Ok(())
@@ -269,11 +272,14 @@ impl<'a> Mutator<'a> {
                 if let Some(key) = it.key.get().filter(|_| it.is_used()) {
                     let (key, hash, value) = (m.local(key), it.hash.get(), None);
                     let copy = m.alloc(EntryInit { hash, key, value })?;
-                    m[copy].value.copy(&m[entry].value);
-                    let front = &m[new][hash as usize % capacity];
-                    m[copy].next.set(front.get());
-                    front.set(Some(&m[copy]));
-                    filled += 1;
+                    // Unless it has been invalidated meanwhile.
+                    if m.try_get(key).is_ok() {
+                        m[copy].value.copy(&m[entry].value);
+                        let front = &m[new][hash as usize % capacity];
+                        m[copy].next.set(front.get());
+                        front.set(Some(&m[copy]));
+                        filled += 1;
+                    }
                 }
                 next = m[entry].next.get().map(|entry| m.local(entry));
             }

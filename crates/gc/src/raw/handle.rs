@@ -351,7 +351,8 @@ impl HeapInner {
     #[track_caller]
     pub(super) fn add_root(&self, raw: Raw) -> Root<Object> {
         let cell = RootCell::new(self, raw, Location::caller());
-        self.handles.strong.lock().unwrap().add(cell.clone());
+        // Not pruned here: what was a root when the world stopped stays one.
+        self.handles.strong.lock().unwrap().all.push(cell.clone());
         Root {
             cell,
             target: PhantomData,

@@ -136,7 +136,12 @@ impl<const FILTERS: bool> Marker for VisitMark<FILTERS> {
     fn look(self, word: Word) -> Look {
         let visit = Visit(word.visit());
         if visit == self.visit {
-            return Look::Old;
+            // Whoever carries the mark without having been marked for the collection (it was
+            // set by hand, or left by another trace) is owed to it.
+            return match self.collection {
+                Some(epoch) if !word.is_marked(epoch) => Look::Aside,
+                _ => Look::Old,
+            };
         }
         if !FILTERS {
             return Look::New;
@@ -274,6 +279,8 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
         .map(|it| Mutex::new(Some(it)))
         .collect();
     let work = |index: usize| {
+        // Visitors are the user's, and may panic.
+        let _guard = pool.guard();
         let visitor = visitors[index].lock().unwrap().take();
         let visitor = visitor.expect("each is taken once");
         let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);

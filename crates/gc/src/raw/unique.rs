@@ -40,9 +40,17 @@ impl Mutator<'_> {
         let cell = self.shared.local_cell(keep);
         let count = self.heap.with_collected_heap(self.shared, || {
             let target = Raw(cell.load(Relaxed));
-            self.heap.invalidate_all(target, cell, record)
+            // Another thread may have been quicker.
+            let refers = self.heap.refers(target);
+            refers.then(|| self.heap.invalidate_all(target, cell, record))
         });
         self.heap.finish(self);
-        Ok(count)
+        match count {
+            Some(count) => Ok(count),
+            None => {
+                let _ = &self[keep];
+                unreachable!("the line above panics and says who was quicker")
+            }
+        }
     }
 }

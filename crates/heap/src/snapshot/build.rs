@@ -176,6 +176,15 @@ impl Columns {
                 return fail(format!("`{}` is not a thread of this heap", root.name));
             }
         }
+        let objects = self.roots.iter().map(|(root, _)| root);
+        let mut objects = objects.filter(|root| root.kind == RootKind::ThreadObject);
+        let mut before = objects.next();
+        for root in objects {
+            if before.is_some_and(|before| before.name == root.name) {
+                return fail(format!("thread `{}` has two thread objects", root.name));
+            }
+            before = Some(root);
+        }
         let snapshot = self.into_snapshot();
         snapshot.check_places()?;
         snapshot.check_values()?;

@@ -71,6 +71,7 @@ impl Traceable for Snapshot {
             .map(|it| Mutex::new(Some(it)))
             .collect();
         let work = |index: usize| {
+            let _guard = pool.guard();
             let visitor = visitors[index].lock().unwrap().take();
             let mut worker = Worker {
                 heap: self,

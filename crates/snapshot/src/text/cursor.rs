@@ -12,6 +12,8 @@ pub struct Cursor<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// Mistakes after which the line could be read on.
+    pub minor: Vec<Oops>,
 }
 
 /// A value as it is written. What it means depends on the field.
@@ -28,6 +30,7 @@ impl<'a> Cursor<'a> {
             text,
             bytes: text.as_bytes(),
             at: 0,
+            minor: Vec::new(),
         }
     }
 
@@ -260,11 +263,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Digits that count elements.
-    pub fn small_number(&mut self, what: &str) -> Parse<u32> {
+    /// Digits that count elements or roots; `limit` says that there are not so many.
+    pub fn small_number(&mut self, what: &str, limit: &'static str) -> Parse<u32> {
         let at = self.at;
         let number = self.number(what)?;
-        u32::try_from(number).map_err(|_| oops(at, "an array has fewer than 2³² elements"))
+        u32::try_from(number).map_err(|_| oops(at, limit))
     }
 
     /// A value of any kind.

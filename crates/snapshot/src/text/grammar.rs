@@ -82,7 +82,11 @@ pub fn read<'a>(
     let mut cursor = Cursor::new(text);
     let mut tick = TICK;
     while !cursor.is_done() && !mistakes.are_enough() {
-        if let Err(oops) = line(&mut cursor, sink) {
+        let result = line(&mut cursor, sink);
+        for oops in cursor.minor.drain(..) {
+            mistakes.add(Box::new(oops));
+        }
+        if let Err(oops) = result {
             mistakes.add(oops);
         }
         cursor.next_line();
@@ -190,7 +194,7 @@ fn object_line<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<(
     match cursor.peek() {
         Some(b'.') => {
             cursor.eat(b'.');
-            return field(cursor, sink);
+            return field(cursor, sink)?;
         }
         Some(b'[') => {
             cursor.eat(b'[');
@@ -290,7 +294,9 @@ fn fields<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
         if cursor.eat(b'}') {
             return Ok(());
         }
-        field(cursor, sink)?;
+        if let Some(oops) = field(cursor, sink)?.err() {
+            cursor.minor.push(*oops);
+        }
         cursor.skip_blanks();
         if !cursor.eat(b',') {
             return cursor
@@ -300,26 +306,27 @@ fn fields<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     }
 }
 
-/// `next -> Node#1` or `value = 5`.
+/// `next -> Node#1` or `value = 5`. A mistake in what it means, inside, does not keep the rest
+/// of the line from being read.
 #[inline]
-fn field<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
+fn field<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<Parse<()>> {
     let at = cursor.at();
     let name = cursor.name(Style::Field, "the name of a field")?;
     if let Some(arrow) = arrow(cursor) {
         let to = target(cursor, sink)?;
         let slot = name;
-        return sink.edge(Edge {
+        return Ok(sink.edge(Edge {
             slot,
             arrow,
             to,
             at,
-        });
+        }));
     }
     if cursor.eat(b'=') {
         cursor.skip_blanks();
         let value_at = cursor.at();
         let value = cursor.literal()?;
-        return sink.value(name, at, value, value_at);
+        return Ok(sink.value(name, at, value, value_at));
     }
     Err(cursor.expected("`->` or `=`"))
 }
@@ -349,7 +356,7 @@ fn element<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     let at = cursor.at();
     if is_null(cursor) {
         let count = match cursor.eat(b'*') {
-            true => cursor.small_number("how many")?,
+            true => cursor.small_number("how many", "an array has fewer than 2³² elements")?,
             false => 1,
         };
         return sink.element_refs(None, count, at);
@@ -388,7 +395,7 @@ fn root<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     cursor.skip_blanks();
     let mut root = root_name(cursor)?;
     if cursor.eat(b'[') {
-        root.index = Some(cursor.small_number("an index")?);
+        root.index = Some(cursor.small_number("an index", "the index of a root is below 2³²")?);
         cursor.expect(b']')?;
     }
     cursor.skip_blanks();

@@ -142,7 +142,9 @@ impl Expecting<'_, '_> {
         self.mutator.subject_raw(subject)
     }
 
+    #[track_caller]
     fn site(&self, kind: AssertionKind, place: &'static Location<'static>) -> SiteId {
+        check_feature();
         let site = Site {
             kind,
             place,
@@ -219,7 +221,9 @@ impl<'a> Mutator<'a> {
 
     /// Begins a region: what this thread allocates until [`Mutator::assert_all_dead`]
     /// is remembered. Regions nest; an object belongs to all that are open.
+    #[track_caller]
     pub fn start_region(&mut self) {
+        check_feature();
         self.shared.open_region();
     }
 
@@ -266,6 +270,15 @@ impl<'a> Mutator<'a> {
     }
 }
 
+/// What nobody checks is not asserted without a word.
+#[track_caller]
+fn check_feature() {
+    assert!(
+        cfg!(feature = "assertions"),
+        "heaphound was built without the feature `assertions`"
+    );
+}
+
 /// The most objects whose paths are looked for.
 const MOST_PATHS: usize = 1000;
 /// The most paths that are shown.
@@ -285,6 +298,7 @@ impl Mutator<'_> {
                 }
             }
         }
+        check_feature();
         let place = Location::caller();
         let close = Close(self.shared, self.shared.regions());
         self.shared.open_region();

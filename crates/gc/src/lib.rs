@@ -9,8 +9,6 @@
 //! How it works: `collect.rs` is the order of events, `raw/` is everything that
 //! touches managed memory, with its invariants.
 #![deny(unsafe_code)]
-// What only assertions use is then left out by the linker.
-#![cfg_attr(not(feature = "assertions"), allow(dead_code))]
 
 mod ask;
 mod assertions;
@@ -18,7 +16,6 @@ mod classes;
 mod collect;
 mod config;
 mod error;
-#[cfg(feature = "assertions")]
 mod expect;
 mod heap;
 mod policy;
@@ -32,7 +29,6 @@ pub use assertions::{AssertionKind, Known, Reaction};
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
-#[cfg(feature = "assertions")]
 pub use expect::Expecting;
 pub use heap::Heap;
 pub use raw::{

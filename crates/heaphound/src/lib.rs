@@ -39,14 +39,13 @@
 #![forbid(unsafe_code)]
 
 pub use heaphound_derive::{Managed, Plain};
-#[cfg(feature = "assertions")]
-pub use heaphound_gc::Expecting;
 pub use heaphound_gc::{
     Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError,
-    ClassShare, CollectionStats, Collector, DynClass, Finalization, Header, Heap, HeapBuilder,
-    HeapStats, Instance, Invalidated, InvalidationOff, Kind, Known, Local, Managed, Mutator,
-    Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref, RefArray,
-    Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header, Heap,
+    HeapBuilder, HeapStats, Instance, Invalidated, InvalidationOff, Kind, Known, Local, Managed,
+    Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref,
+    RefArray, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap,
+    WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
@@ -58,7 +57,6 @@ pub use heaphound_heap::{finding, path, probe, root, set, snapshot, trace, view}
 pub use heaphound_snapshot as file;
 
 /// For tests.
-#[cfg(feature = "assertions")]
 pub mod testing {
     use crate::Mutator;
 

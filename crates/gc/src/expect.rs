@@ -273,10 +273,9 @@ impl<'a> Mutator<'a> {
 /// What nobody checks is not asserted without a word.
 #[track_caller]
 fn check_feature() {
-    assert!(
-        cfg!(feature = "assertions"),
-        "heaphound was built without the feature `assertions`"
-    );
+    if !cfg!(feature = "assertions") {
+        panic!("heaphound was built without the feature `assertions`");
+    }
 }
 
 /// The most objects whose paths are looked for.

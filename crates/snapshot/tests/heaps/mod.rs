@@ -218,6 +218,7 @@ fn build(
             builder.add_thread(name);
         }
     }
+    let mut with_object = Vec::new();
     for (nth, seeds) in roots.iter().enumerate() {
         let kinds = [
             RootKind::Static,
@@ -232,6 +233,14 @@ fn build(
             true => "main: 1[2]",
             false => &threads[seeds[1] as usize % threads.len()],
         };
+        // A thread has one object at most.
+        let kind = match kind {
+            RootKind::ThreadObject if with_object.contains(&name) => RootKind::ThreadStack,
+            kind => kind,
+        };
+        if kind == RootKind::ThreadObject {
+            with_object.push(name);
+        }
         let mut root = Root::new(kind, name);
         root.index = nth as u32 + (seeds[2] % 2) as u32 * 1_000_000;
         root.scope =

@@ -800,7 +800,7 @@ fn several_threads_assert_at_once() {
         let heap = &builder.zeal(0).nursery_bytes(64 << 10).build().unwrap();
         let roots: Vec<Vec<Root<Node>>> = thread::scope(|scope| {
             let run = |number: u64| {
-                let mut m = heap.attach(&format!("worker {number}")).unwrap();
+                let mut m = heap.attach(format!("worker {number}")).unwrap();
                 let m = &mut m;
                 let mut roots = Vec::new();
                 let owner = node(m, 0);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use heaphound::finding::{Evidence, Finding, Path};
+use heaphound::finding::{Evidence, Finding, Fingerprint, Hop, Named, Path, Severity};
 use heaphound::root::RootKind;
 use heaphound::snapshot::{ObjectId, Snapshot};
 use heaphound::view::{HeapView, Place, Strength};
@@ -78,7 +78,7 @@ fn check(usual: u32, collector: Collector, threads: &[usize], zeal: u32) {
     let result = TestRunner::new(config).run(&programs(), |program| {
         let mut reports = Vec::new();
         for &threads in threads {
-            let mut run = Run::new(builder.clone().collector_threads(threads), zeal > 0);
+            let mut run = Run::new(builder.clone().collector_threads(threads));
             run.program(&program)?;
             reports.push(run.report);
         }
@@ -257,7 +257,6 @@ type Report = Vec<String>;
 /// A program that runs, and what the twin knows of it.
 struct Run {
     heap: Arc<Heap>,
-    zealous: bool,
     found: Arc<Mutex<Vec<Finding>>>,
     /// All objects ever made.
     objects: BTreeMap<Key, Weak<Object>>,
@@ -265,6 +264,10 @@ struct Run {
     /// What was made in each open region.
     regions: Vec<Vec<Key>>,
     asserted: Asserted,
+    /// What assertions were wrong about at the last collection that was looked at.
+    standing: BTreeSet<(AssertionKind, Key)>,
+    /// How many full collections there had been then.
+    collections: u64,
     report: Report,
 }
 
@@ -280,16 +283,17 @@ struct Asserted {
 }
 
 impl Run {
-    fn new(builder: HeapBuilder, zealous: bool) -> Self {
+    fn new(builder: HeapBuilder) -> Self {
         let heap = builder.build().unwrap();
         Self {
             found: listen(&heap),
             heap: Arc::new(heap),
-            zealous,
             objects: BTreeMap::new(),
             handles: Vec::new(),
             regions: Vec::new(),
             asserted: Asserted::default(),
+            standing: BTreeSet::new(),
+            collections: 0,
             report: Vec::new(),
         }
     }
@@ -780,6 +784,66 @@ impl<'s> Twin<'s> {
         wrong
     }
 
+    /// What a finding of one object may be known by: its kind and any of the shortest paths
+    /// to the object, of which there may be several.
+    fn fingerprints(&self, kind: AssertionKind, key: Key) -> BTreeSet<Fingerprint> {
+        let named = |object| Named {
+            name: String::new(),
+            class: self
+                .snapshot
+                .class(self.snapshot.class_of(object))
+                .name
+                .clone(),
+        };
+        let mut paths = Vec::new();
+        let mut unfinished = vec![(self.numbered[&key], Vec::new())];
+        while let Some((object, hops)) = unfinished.pop() {
+            let distance = self.distance[&object];
+            if distance == 0 {
+                let hops: Vec<Hop> = hops.iter().rev().cloned().collect();
+                let first = named(object);
+                paths.push(Path {
+                    root: None,
+                    first,
+                    hops,
+                });
+            }
+            let before = self.distance.iter().filter(|it| it.1 + 1 == distance);
+            for (&from, _) in before {
+                for (place, to) in self.edges(from) {
+                    if to == object {
+                        let slot = self.snapshot.slot_name(from, place);
+                        let slot = slot.strip_prefix('.').unwrap_or_default().into();
+                        let to = named(object);
+                        let mut hops = hops.clone();
+                        hops.push(Hop {
+                            slot,
+                            index: None,
+                            to,
+                        });
+                        unfinished.push((from, hops));
+                    }
+                }
+            }
+        }
+        let kind = KINDS.iter().find(|it| it.0 == kind).expect("a kind").1;
+        let fingerprint = |path| {
+            let label = String::new();
+            let finding = Finding {
+                kind: kind.into(),
+                severity: Severity::Error,
+                message: String::new(),
+                objects: Vec::new(),
+                evidence: vec![Evidence { label, path }],
+                place: None,
+                collection: None,
+                notes: Vec::new(),
+            };
+            finding.fingerprint()
+        };
+        paths.into_iter().map(fingerprint).collect()
+    }
+
     /// Where a path leads, if it is one.
     fn walk(&self, path: &Path) -> Option<ObjectId> {
         let root = path.root.as_ref()?;
@@ -826,13 +890,15 @@ impl Run {
         });
         let addresses: HashMap<usize, Key> = addresses.collect();
         let all = m.violations();
-        let mut violations = BTreeSet::new();
+        let (mut violations, mut grouped) = (BTreeSet::new(), Vec::new());
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
         for (kind, weak, fingerprint) in &all {
             let object: *const Object = weak.get(m).expect("what is violated lives");
             let key = addresses.get(&object.addr());
             prop_assert!(key.is_some(), "{kind:?} of an object never asserted");
-            violations.insert((*kind, *key.unwrap()));
+            let violation = (*kind, *key.unwrap());
+            violations.insert(violation);
+            grouped.push((violation, *fingerprint));
             *counts.entry(*fingerprint).or_default() += 1;
         }
         let about = |kind: &str| format!("{kind}, with {snapshot:?}");
@@ -842,6 +908,20 @@ impl Run {
         let classes: BTreeSet<_> = m.class_violations().into_iter().collect();
         let slow = twin.class_violations(&self.asserted);
         same(&about("classes"), &classes, &slow)?;
+
+        // What did not stand before is part of the finding that it looks like. The twin has
+        // not seen the collections that came by themselves.
+        let collections = self.heap.stats().full_collections;
+        let has_seen_all = collections == self.collections + 1;
+        self.collections = collections;
+        for ((kind, key), fingerprint) in grouped {
+            let is_new = has_seen_all && !self.standing.contains(&(kind, key));
+            if is_new && kind != AssertionKind::Unshared {
+                let any = twin.fingerprints(kind, key);
+                prop_assert!(any.contains(&fingerprint), "{kind:?} of {key} is elsewhere");
+            }
+        }
+        self.standing.clone_from(&violations);
 
         // What is known now: what was, and what was delivered.
         let now = self.known();
@@ -867,15 +947,12 @@ impl Run {
         let texts = found.iter().map(|it| without_addresses(&it.to_string()));
         self.report.extend(texts);
         self.report.push(format!("{violations:?} {classes:?}"));
-        // Zealous heaps collect while the twin does not look.
-        if !self.zealous {
-            self.report.push(format!("{now:?}"));
-        }
+        self.report.push(format!("{now:?}"));
         Ok(())
     }
 
     /// How often each finding was made, and for how many objects the last time.
-    fn known(&self) -> BTreeMap<heaphound::finding::Fingerprint, (u64, usize)> {
+    fn known(&self) -> BTreeMap<Fingerprint, (u64, usize)> {
         let known = self.heap.findings().into_iter();
         let known = known.map(|it| (it.finding.fingerprint(), (it.collections, it.objects)));
         known.collect()

@@ -114,10 +114,10 @@ pub struct Known {
 
 /// A violation that was reported and still stands.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Standing {
-    kind: AssertionKind,
-    raw: Raw,
-    fingerprint: Fingerprint,
+pub(crate) struct Standing {
+    pub(crate) kind: AssertionKind,
+    pub(crate) raw: Raw,
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl Follows for Standing {
@@ -138,7 +138,7 @@ pub(crate) struct Assertions {
     pub(crate) unshared: Table<Entry>,
     pub(crate) pairs: Table<Pair>,
     pub(crate) classes: Vec<ClassAssertion>,
-    standing: Table<Standing>,
+    pub(crate) standing: Table<Standing>,
     /// Class assertions that were reported, by site.
     standing_classes: HashMap<SiteId, Fingerprint>,
     known: BTreeMap<Fingerprint, Known>,

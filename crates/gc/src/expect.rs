@@ -9,11 +9,11 @@ use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::trace::Traceable;
 
-use crate::assertions::{AssertionKind, ClassAssertion, Known, Reaction, Site};
+use crate::assertions::{AssertionKind, ClassAssertion, Known, Reaction, Site, Standing};
 use crate::heap::Heap;
 use crate::raw::check::{Entry, Pair, SiteId};
 use crate::raw::mutator::MutatorShared;
-use crate::raw::{Managed, Mutator, ObjectId, Raw, Subject};
+use crate::raw::{Managed, Mutator, Object, ObjectId, Raw, Subject, Weak};
 
 /// An assertion that is being made: with a message, with a reaction of its own.
 #[must_use]
@@ -217,6 +217,31 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     pub fn assert_volume<T: Managed + ?Sized>(&self, bytes: usize) {
         self.expecting().volume::<T>(bytes);
+    }
+
+    /// The objects that the last full collection found assertions wrong about, each with the
+    /// finding that it is part of. For tests.
+    #[doc(hidden)]
+    pub fn violations(&self) -> Vec<(AssertionKind, Weak<Object>, Fingerprint)> {
+        let assertions = self.heap.assertions.lock().unwrap();
+        let standing = assertions.standing.old.iter();
+        let violation = |it: &Standing| (it.kind, self.weak_to(it.raw), it.fingerprint);
+        standing.map(violation).collect()
+    }
+
+    /// The assertions about classes that the last full collection found wrong: of which kind,
+    /// about which class, whether subclasses count, and the limit. For tests.
+    #[doc(hidden)]
+    pub fn class_violations(&self) -> Vec<(AssertionKind, String, bool, usize)> {
+        let assertions = self.heap.assertions.lock().unwrap();
+        let wrong = assertions.classes.iter();
+        let wrong = wrong.filter(|it| assertions.is_standing(it.site));
+        let violation = |it: &ClassAssertion| {
+            let kind = assertions.sites[it.site as usize].kind;
+            let class = &self.heap.classes.get(it.class).info.name;
+            (kind, class.clone(), it.subclasses, it.limit)
+        };
+        wrong.map(violation).collect()
     }
 
     /// Begins a region: what this thread allocates until [`Mutator::assert_all_dead`]

@@ -281,6 +281,17 @@ impl<'a> Mutator<'a> {
         }
     }
 
+    /// A weak handle to an object that the heap itself keeps track of.
+    #[track_caller]
+    pub(crate) fn weak_to(&self, raw: Raw) -> Weak<Object> {
+        let cell = RootCell::new(self.heap, raw, Location::caller());
+        self.heap.handles.weak.lock().unwrap().add(cell.clone());
+        Weak {
+            cell,
+            target: PhantomData,
+        }
+    }
+
     /// Keeps an object alive and in its place. A young object first moves to the
     /// mature space, by a nursery collection.
     #[track_caller]

@@ -5,9 +5,11 @@
 //! shown, instructions are counted too ([`callgrind`]), as a second witness.
 #![forbid(unsafe_code)]
 
+pub mod assertions;
 pub mod callgrind;
 pub mod measure;
 mod probes;
+pub mod programs;
 pub mod report;
 
 pub use report::{Better, Report, Row};
@@ -33,11 +35,18 @@ pub struct Experiment {
 pub type Tell<'a> = &'a mut dyn FnMut(&str);
 
 /// All experiments, in the order of the papers.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "probes",
-    about: "PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it",
-    run: probes::run,
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "assertions",
+        about: "GC assertions, section 3: the bugs that they find, and what checking costs",
+        run: assertions::run,
+    },
+    Experiment {
+        name: "probes",
+        about: "PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it",
+        run: probes::run,
+    },
+];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use heaphound::{Collector, Header, Heap, Kind, Local, Managed, Mutator, Object, Slot};
 
 use crate::measure::median;
-use crate::programs::{CASES, Outcome, Size, builder, db, jbb, keep_quiet};
+use crate::programs::{CASES, Outcome, Size, builder, db, jbb, keep_quiet, outline};
 use crate::report::Report;
-use crate::{Options, Tell};
+use crate::{Options, Tell, callgrind};
 
 /// A program whose time is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,8 +128,8 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Report {
     };
     bugs(&mut report, size, progress);
     let (rounds, runs) = match options.quick {
-        true => (21, 5),
-        false => (101, 15),
+        true => (41, 9),
+        false => (201, 25),
     };
     progress("one assertion of each kind that holds");
     let company = jbb::Options::of(Size::Large, None);
@@ -192,7 +192,78 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Report {
         "path_us: how much longer a full collection of {objects} objects takes that reports an object at depth 10 \
          which was asserted dead; most of the heap is nearer to the roots and is searched before"
     ));
+    if !options.quick {
+        progress("instructions, counted by callgrind");
+        instructions(&mut report);
+    }
     report
+}
+
+/// Instructions of a full collection, as a second witness.
+fn instructions(report: &mut Report) {
+    let rows = [
+        ("armed", "collect", "collect-armed"),
+        ("standing", "collect", "collect-standing"),
+        ("db", "collect-db", "collect-db-owned"),
+    ];
+    for (name, without, with) in rows {
+        let counts = (
+            callgrind::instructions(without),
+            callgrind::instructions(with),
+        );
+        let (Some(without), Some(with)) = counts else {
+            return report.note("valgrind is not there, so that instructions were not counted");
+        };
+        let id = format!("assertions.{name}.gc_instructions_pct");
+        report.lower(&id, None, (with / without - 1.0) * 100.0, "%");
+        report.note(format!(
+            "{name}: {without:.0} instructions a full collection, {with:.0} with assertions"
+        ));
+    }
+}
+
+/// Does one of the things whose instructions are counted: full collections.
+pub(crate) fn count(what: &str, times: usize) -> bool {
+    count_at(Size::Large, what, times)
+}
+
+fn count_at(size: Size, what: &str, times: usize) -> bool {
+    let heap = quiet_heap();
+    let mut m = heap.attach("main").expect("attached once");
+    let mut before: fn(&mut Mutator<'_>) = |_| {};
+    match what {
+        "collect" | "collect-armed" | "collect-standing" => {
+            let mut m = m.scope();
+            let customers = jbb::settle(&mut m, &jbb::Options::of(size, None));
+            match what {
+                "collect-armed" => {
+                    before = expect_again;
+                    hold(&mut m, &customers);
+                }
+                "collect-standing" => violate(&mut m, &customers),
+                _ => {}
+            }
+        }
+        "collect-db" | "collect-db-owned" => {
+            let assertions = what == "collect-db-owned";
+            let options = db::Options::of(size, false);
+            db::settle(
+                &mut m,
+                &db::Options {
+                    assertions,
+                    ..options
+                },
+            );
+        }
+        _ => return false,
+    }
+    // The first one finds what then stands, and is there however often is counted.
+    m.collect();
+    for _ in 0..times {
+        before(&mut m);
+        m.collect();
+    }
+    true
 }
 
 /// Finds the bugs, and nothing in the repaired programs.
@@ -204,10 +275,11 @@ fn bugs(report: &mut Report, size: Size, progress: Tell<'_>) {
         let repaired = case.find(Collector::MarkSweep, size, false);
         let ok = case.is_found_by(&findings) && repaired.is_empty();
         found += (ok && case.in_paper) as usize;
-        let path = findings.iter().filter(|it| it.kind == case.findings[0].0);
-        let path = path
-            .flat_map(|it| it.evidence.first())
-            .max_by_key(|it| it.path.hops.len());
+        let (kind, way) = case.findings[0];
+        let path = findings.iter().filter(|it| it.kind == kind);
+        let path = path.flat_map(|it| it.evidence.first());
+        let path = path.filter(|it| outline(&it.path) == way);
+        let path = path.min_by_key(|it| it.path.hops.len());
         let how = match (ok, path) {
             (true, Some(evidence)) => format!("found; {}", evidence.path),
             _ => format!(
@@ -246,7 +318,6 @@ fn pauses(
             true => ((&heaps[0], &mut first), (&heaps[1], &mut second)),
             false => ((&heaps[1], &mut second), (&heaps[0], &mut first)),
         };
-        // The same objects on both, asserted or not.
         in_turn(
             rounds.div_ceil(2),
             || pause(without.0, without.1),
@@ -432,6 +503,19 @@ mod tests {
         }
         assert_eq!(pauses(&company(), 4, hold, expect_again).0.len(), 4);
         assert!(path_micros(&company(), 1).1 > 1000);
+    }
+
+    #[test]
+    fn what_is_counted_can_be_done() {
+        let counted = [
+            "collect",
+            "collect-armed",
+            "collect-standing",
+            "collect-db",
+            "collect-db-owned",
+        ];
+        assert!(counted.iter().all(|what| count_at(Size::Small, what, 2)));
+        assert!(!count("nothing", 1));
     }
 
     #[test]

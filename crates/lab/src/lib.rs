@@ -55,5 +55,5 @@ pub fn find(name: &str) -> Option<&'static Experiment> {
 
 /// Work whose instructions are counted by running it in a process of its own.
 pub fn count(what: &str, times: usize) -> bool {
-    probes::count(what, times)
+    probes::count(what, times) || assertions::count(what, times)
 }

@@ -58,7 +58,7 @@ impl Options {
                 warehouses: 5,
                 customers: 320,
                 items: 3_000,
-                transactions: 150_000,
+                transactions: 220_000,
                 ..small
             },
         }

@@ -246,6 +246,11 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use heaphound::PlainData;
+    use heaphound::view::HeapView;
+
     use super::*;
 
     #[test]
@@ -291,5 +296,37 @@ mod tests {
             (done, heap.findings().len())
         };
         assert_eq!(run(true), run(false));
+    }
+
+    /// Live objects at the end, classes that have instances, full collections.
+    fn measure(run: impl FnOnce(&mut Mutator<'_>)) -> (usize, usize, u64) {
+        let heap = builder(Size::Large).build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        run(&mut m);
+        let collections = heap.stats().full_collections;
+        let snapshot = m.capture(PlainData::Omit);
+        let classes = snapshot.objects().map(|it| snapshot.class_of(it));
+        let classes: HashSet<_> = classes.collect();
+        (snapshot.len(), classes.len(), collections)
+    }
+
+    #[test]
+    fn large_programs_are_large_enough() {
+        let sizes = [
+            measure(|m| _ = jbb::run(m, &jbb::Options::of(Size::Large, None))),
+            measure(|m| _ = db::run(m, &db::Options::of(Size::Large, false))),
+            measure(|m| _ = lusearch::run(m, &lusearch::Options::of(Size::Large, false))),
+        ];
+        for (objects, classes, collections) in sizes {
+            assert!(
+                objects >= 200_000 && classes >= 20 && collections >= 12,
+                "{sizes:?}"
+            );
+        }
+        // The original has no more classes than these.
+        let swaps = measure(|m| _ = swapleak::run(m, &swapleak::Options::of(Size::Large, false)));
+        assert!(swaps.0 >= 200_000 && swaps.2 >= 12, "{swaps:?}");
+        // The entries that the database owns are at least a twentieth of what lives.
+        assert!(sizes[1].0 <= 20 * 15_000, "{sizes:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! *GC assertions*, section 3: the bugs that they find, and what checking costs.
 //!
 //! Collection time is the sum of the pauses of full collections. What is compared runs on
-//! heaps of its own, in turn; each round takes the two in the other order.
+//! heaps of its own, in turn.
 
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,10 @@ fn cost_at(program: Program, size: Size, assertions: bool) -> Cost {
     let outcome = match program {
         Program::Jbb => {
             let options = jbb::Options::of(size, None);
+            let assertions = match assertions {
+                true => jbb::Assertions::MEASURED,
+                false => jbb::Assertions::NONE,
+            };
             jbb::run(
                 &mut m,
                 &jbb::Options {
@@ -99,8 +103,8 @@ impl Ratios {
     }
 }
 
-/// Does two things in turn, and once before to warm up, the order changing from round to
-/// round.
+/// Does two things in turn, and once before to warm up. Strictly in turn: what is done twice
+/// in a row finds its memory in the cache.
 fn in_turn<T>(
     rounds: usize,
     mut without: impl FnMut() -> T,
@@ -109,14 +113,9 @@ fn in_turn<T>(
 ) {
     without();
     with();
-    for round in 0..rounds {
-        if round % 2 == 0 {
-            let first = without();
-            note(with(), first);
-        } else {
-            let first = with();
-            note(first, without());
-        }
+    for _ in 0..rounds {
+        let first = without();
+        note(with(), first);
     }
 }
 

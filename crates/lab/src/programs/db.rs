@@ -18,6 +18,8 @@ pub struct Options {
     pub entries: usize,
     /// Operations.
     pub operations: usize,
+    /// Entries that the cache remembers.
+    pub recent: usize,
     /// Of so many operations one adds an entry and deletes another.
     pub exchange_every: usize,
     /// Whether it asserts.
@@ -29,14 +31,15 @@ pub struct Options {
 impl Options {
     /// With assertions.
     pub fn of(size: Size, bug: bool) -> Self {
-        let (entries, operations, exchange_every) = match size {
-            Size::Small => (300, 5_000, 50),
+        let (entries, recent, operations, exchange_every) = match size {
+            Size::Small => (300, 64, 5_000, 50),
             // The paper's run made 15,553 assertions of ownership, of which 15,274 were checked by
             // a collection on average.
-            Size::Large => (15_000, 1_200_000, 2_170),
+            Size::Large => (15_000, 8_192, 1_200_000, 2_170),
         };
         Self {
             entries,
+            recent,
             operations,
             exchange_every,
             assertions: true,
@@ -45,8 +48,6 @@ impl Options {
     }
 }
 
-/// Entries that the cache remembers.
-const RECENT: usize = 64;
 /// Entries that the archive remembers.
 const ARCHIVED: usize = 16;
 /// Of so many exchanges one archives the entry instead of deleting it.
@@ -228,7 +229,7 @@ impl<'s> Session<'s> {
         let database = m.alloc(DatabaseInit { name, entries })?;
         m.static_root::<Database>("database")
             .set(m, Some(&m[database]));
-        let recent = m.alloc_refs(RECENT)?;
+        let recent = m.alloc_refs(options.recent)?;
         let cache = m.alloc(RecentEntriesInit { entries: recent })?;
         m.static_root::<RecentEntries>("recent")
             .set(m, Some(&m[cache]));
@@ -341,7 +342,7 @@ impl<'s> Session<'s> {
     }
 
     fn use_entry(&self, m: &Mutator<'_>, entry: &Entry) {
-        m[self.recent][entry.key as usize % RECENT].set(Some(entry));
+        m[self.recent][entry.key as usize % self.options.recent].set(Some(entry));
     }
 
     fn find(&mut self, m: &mut Mutator<'_>) -> Result<u64, OutOfMemory> {
@@ -376,7 +377,7 @@ impl<'s> Session<'s> {
         Ok(balance)
     }
 
-    /// Deletes an entry, or archives it.
+    /// Looks an entry up and deletes it, or archives it.
     fn take_out(&mut self, m: &mut Mutator<'_>) -> Result<u64, OutOfMemory> {
         let mut m = m.scope();
         let at = self.any(&m);
@@ -395,9 +396,9 @@ impl<'s> Session<'s> {
         elements[last as usize].set(None);
         vector.count.set(last);
         m[self.log].latest.set(None);
-        let cached = &m[self.recent][entry.key as usize % RECENT];
-        let is_cached = cached.get().is_some_and(|it| std::ptr::eq(it, entry));
-        if is_cached && !(self.options.bug && archived.is_none()) {
+        self.use_entry(&m, entry);
+        let cached = &m[self.recent][entry.key as usize % self.options.recent];
+        if archived.is_some() || !self.options.bug {
             cached.set(None);
         }
         if let Some(archived) = archived {

@@ -33,14 +33,46 @@ pub struct Options {
     pub items: usize,
     /// Transactions for each company.
     pub transactions: usize,
-    /// Whether it asserts.
-    pub assertions: bool,
+    /// What it asserts.
+    pub assertions: Assertions,
     /// What is wrong.
     pub bug: Option<Bug>,
 }
 
+/// What a company asserts. If anything, then also that it is the only one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Assertions {
+    /// What is destroyed is dead.
+    pub destroyed: bool,
+    /// Order tables own their orders.
+    pub owned: bool,
+}
+
+impl Assertions {
+    /// None.
+    pub const NONE: Self = Self {
+        destroyed: false,
+        owned: false,
+    };
+    /// Those whose cost the paper gives: one of instances, and one of ownership for each order.
+    pub const MEASURED: Self = Self {
+        destroyed: false,
+        owned: true,
+    };
+    /// What is destroyed is dead.
+    pub const DESTROYED: Self = Self {
+        destroyed: true,
+        owned: false,
+    };
+    /// All.
+    pub const ALL: Self = Self {
+        destroyed: true,
+        owned: true,
+    };
+}
+
 impl Options {
-    /// With assertions.
+    /// With all assertions.
     pub fn of(size: Size, bug: Option<Bug>) -> Self {
         let small = Self {
             companies: 3,
@@ -48,7 +80,7 @@ impl Options {
             customers: 10,
             items: 50,
             transactions: 3_000,
-            assertions: true,
+            assertions: Assertions::ALL,
             bug,
         };
         match size {
@@ -219,14 +251,14 @@ struct Stock {
 pub fn run(m: &mut Mutator<'_>, options: &Options) -> Outcome {
     let mut outcome = Outcome::default();
     let mut random = Random::new(1);
-    if options.assertions {
+    if options.assertions != Assertions::NONE {
         m.assert_instances::<Company>(1);
     }
     let none = m.alloc_str("no company").expect("room");
     let none = m.upcast(none);
     let old_company = m.local(&m[none]);
     for number in 0..options.companies {
-        if options.assertions && number > 0 {
+        if options.assertions.destroyed && number > 0 {
             m.assert_dead(old_company);
         }
         if options.bug != Some(Bug::OldCompany) {
@@ -252,7 +284,7 @@ pub fn run(m: &mut Mutator<'_>, options: &Options) -> Outcome {
 /// of its customers.
 pub(crate) fn settle<'a>(m: &mut Mutator<'a>, options: &Options) -> Vec<Local<'a, Object>> {
     let options = &Options {
-        assertions: false,
+        assertions: Assertions::NONE,
         ..*options
     };
     let chosen = m.alloc_refs::<Customer>(100).expect("room");
@@ -496,7 +528,7 @@ impl Terminal<'_> {
         let id = m[order].id;
         let table = m.local(m[district].order_table.get());
         LongBTree::insert(&mut m, table, id, order);
-        if self.options.assertions {
+        if self.options.assertions.owned {
             m.assert_owned_by(table, order);
         }
         let order = m.local(&m[order]);
@@ -586,7 +618,7 @@ impl Terminal<'_> {
         if is_last && self.options.bug != Some(Bug::LastOrder) {
             last.set(None);
         }
-        if self.options.assertions {
+        if self.options.assertions.destroyed {
             m.assert_dead(m.local(order));
         }
     }

@@ -281,6 +281,13 @@ mod tests {
     }
 
     #[test]
+    fn a_swapped_rep_leads_straight_to_the_object_that_it_was_made_in() {
+        let case = CASES.iter().find(|it| it.name.starts_with("SwapLeak"));
+        let findings = case.unwrap().find(Collector::MarkSweep, Size::Small, true);
+        assert_eq!(findings[0].evidence[0].path.hops.len(), 4);
+    }
+
+    #[test]
     fn assertions_do_not_change_what_a_program_does() {
         let run = |assertions| {
             let heap = builder(Size::Small).build().unwrap();

@@ -259,7 +259,7 @@ fn split_quoted(name: &str) -> Option<(String, Option<u64>)> {
 }
 
 /// Of names, each with what to suggest for it, those that come near; the nearest first.
-fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
+pub fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     let wanted = name.to_lowercase();
     let enough = 1 + wanted.chars().count() / 4;
     let mut near: Vec<(usize, String)> = Vec::new();

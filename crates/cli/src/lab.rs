@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use heaphound_lab::{EXPERIMENTS, Options, find};
 
+use crate::names::nearest;
 use crate::output;
 use crate::problem::Problem;
 
@@ -51,9 +52,9 @@ pub fn run(args: &Args, as_json: bool, quiet: bool) -> Result<ExitCode, Problem>
         name => find(name).into_iter().collect(),
     };
     if experiments.is_empty() {
-        let names: Vec<String> = EXPERIMENTS.iter().map(|it| it.name.into()).collect();
+        let names = EXPERIMENTS.iter().map(|it| (it.name, it.name.into()));
         let reason = format!("no experiment is called `{name}`");
-        return Err(Problem::with_suggestions(reason, &names));
+        return Err(Problem::with_suggestions(reason, &nearest(name, names)));
     }
     let options = Options { quick: args.quick };
     let mut reports = Vec::new();

@@ -281,7 +281,7 @@ fn unquote(name: &str) -> Option<(String, &str)> {
 }
 
 /// Of names, each with what to suggest for it, those that come near; the nearest first.
-fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
+pub fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     let wanted = name.to_lowercase();
     let length = wanted.chars().count();
     let enough = 1 + length / 4;

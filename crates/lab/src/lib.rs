@@ -5,9 +5,11 @@
 //! shown, instructions are counted too ([`callgrind`]), as a second witness.
 #![forbid(unsafe_code)]
 
+pub mod assertions;
 pub mod callgrind;
 pub mod measure;
 mod probes;
+pub mod programs;
 pub mod report;
 
 pub use report::{Better, Report, Row};
@@ -36,11 +38,18 @@ pub type Failed = Box<dyn std::error::Error>;
 pub type Tell<'a> = &'a mut dyn FnMut(&str);
 
 /// All experiments, in the order of the papers.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "probes",
-    about: "PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it",
-    run: probes::run,
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "assertions",
+        about: "GC assertions, section 3: the bugs that they find, and what checking costs",
+        run: assertions::run,
+    },
+    Experiment {
+        name: "probes",
+        about: "PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it",
+        run: probes::run,
+    },
+];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
@@ -49,5 +58,5 @@ pub fn find(name: &str) -> Option<&'static Experiment> {
 
 /// Work whose instructions are counted by running it in a process of its own.
 pub fn count(what: &str, times: usize) -> bool {
-    probes::count(what, times)
+    probes::count(what, times) || assertions::count(what, times)
 }

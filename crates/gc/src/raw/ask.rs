@@ -302,8 +302,8 @@ impl<'v> Traceable for StoppedHeap<'v> {
         while !starts.is_empty() {
             // The values of a few ephemerons are not worth waking anybody.
             let mut rest = watches.split_off(workers);
-            let (mut marked, back) = match phase.filter {
-                Filter::Follow => mark(
+            let (mut marked, back) = match (phase.filter, collection) {
+                (Filter::Follow, None) => mark(
                     ground,
                     marker_of::<false>(phase, collection),
                     &starts,
@@ -357,10 +357,10 @@ impl<'v> Traceable for StoppedHeap<'v> {
 }
 
 /// The mark of a phase.
-fn marker_of<const FILTERS: bool>(
+fn marker_of<const FULL: bool>(
     phase: &Phase<ObjectId<'_>>,
     collection: Option<Epoch>,
-) -> VisitMark<FILTERS> {
+) -> VisitMark<FULL> {
     VisitMark {
         visit: phase.mark,
         filter: phase.filter,

@@ -121,9 +121,10 @@ impl Marker for Epoch {
     }
 }
 
-/// The mark of a trace that asks a question. Most have no filter, and do not test for one.
+/// The mark of a trace that asks a question. Most have no filter and work for no collection;
+/// only `FULL` ones look for either.
 #[derive(Clone, Copy)]
-pub(crate) struct VisitMark<const FILTERS: bool> {
+pub(crate) struct VisitMark<const FULL: bool> {
     pub(crate) visit: Visit,
     pub(crate) filter: Filter,
     /// The epoch of the collection that this trace works for, if it does: objects get
@@ -131,10 +132,16 @@ pub(crate) struct VisitMark<const FILTERS: bool> {
     pub(crate) collection: Option<Epoch>,
 }
 
-impl<const FILTERS: bool> Marker for VisitMark<FILTERS> {
+impl<const FULL: bool> Marker for VisitMark<FULL> {
     #[inline]
     fn look(self, word: Word) -> Look {
         let visit = Visit(word.visit());
+        if !FULL {
+            return match visit == self.visit {
+                true => Look::Old,
+                false => Look::New,
+            };
+        }
         if visit == self.visit {
             // Whoever carries the mark without having been marked for the collection (it was
             // set by hand, or left by another trace) is owed to it.
@@ -142,9 +149,6 @@ impl<const FILTERS: bool> Marker for VisitMark<FILTERS> {
                 Some(epoch) if !word.is_marked(epoch) => Look::Aside,
                 _ => Look::Old,
             };
-        }
-        if !FILTERS {
-            return Look::New;
         }
         match self.filter {
             // A collection will have to start from there.
@@ -161,14 +165,14 @@ impl<const FILTERS: bool> Marker for VisitMark<FILTERS> {
     fn mark(self, word: Word) -> Word {
         let word = word.with_visit(self.visit.0);
         match self.collection {
-            None => word,
-            Some(epoch) => word.with_epoch(epoch),
+            Some(epoch) if FULL => word.with_epoch(epoch),
+            _ => word,
         }
     }
 
     #[inline]
     fn counts(self, word: Word) -> bool {
-        self.collection.is_none_or(|epoch| !word.is_marked(epoch))
+        !FULL || self.collection.is_none_or(|epoch| !word.is_marked(epoch))
     }
 
     #[inline]

@@ -5,16 +5,16 @@
 //! collection to collection is counted. What counts as a violation is in `raw/check.rs`;
 //! here is who asserted what, what is said about it, and what is done.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
-use heaphound_heap::path::{Search, Trail, named, shortest_to_each};
+use heaphound_heap::path::{Reached, Search, Trail, named, shortest_to_each};
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::{HeapView, Place};
-use heaphound_heap::{ClassId, RootKind};
+use heaphound_heap::{ClassId, Root, RootKind};
 
 use crate::raw::check::{Entry, Follows, Pair, SiteId, Table};
 use crate::raw::{ObjectId, Raw, StoppedHeap};
@@ -139,14 +139,18 @@ pub(crate) struct Assertions {
     pub(crate) pairs: Table<Pair>,
     pub(crate) classes: Vec<ClassAssertion>,
     pub(crate) standing: Table<Standing>,
-    /// Class assertions that were reported, by site.
-    standing_classes: HashMap<SiteId, Fingerprint>,
+    /// Class assertions that were reported, by site and class.
+    standing_classes: HashMap<(SiteId, ClassId), Fingerprint>,
     known: BTreeMap<Fingerprint, Known>,
     suppressions: HashMap<Fingerprint, String>,
     reactions: [Reaction; AssertionKind::COUNT],
     /// Nursery collections since something was asserted that no full one has checked.
     waited: u32,
     unchecked: bool,
+    /// Where the owners begin that the last collection had no time for.
+    pub(crate) next_owner: Raw,
+    /// The sites without reactions of their own, to find them again.
+    by_place: HashMap<(AssertionKind, &'static Location<'static>, Option<String>), SiteId>,
 }
 
 /// What a full collection has found, to be reported when the world runs again.
@@ -181,8 +185,8 @@ pub(crate) struct Violation {
     pub(crate) owner_lives: bool,
 }
 
-/// The most objects whose paths are looked for in one collection.
-const MOST_PATHS: usize = 1000;
+/// Hops of paths that one collection tells, more or less.
+const MOST_HOPS: usize = 50_000;
 /// The most paths that one finding shows.
 const MOST_SHOWN: usize = 5;
 
@@ -190,26 +194,26 @@ impl Assertions {
     /// The number of a site; the same one for the same place and words.
     pub(crate) fn site(&mut self, site: Site) -> SiteId {
         self.unchecked = true;
-        let same = |other: &Site| {
-            other.kind == site.kind
-                && other.place == site.place
-                && other.message == site.message
-                && other.reaction.is_none()
-                && site.reaction.is_none()
-        };
-        // The latest are the likeliest.
-        let known = self.sites.iter().rposition(same);
-        known.unwrap_or_else(|| {
-            self.sites.push(site);
-            self.sites.len() - 1
-        }) as SiteId
+        let number = self.sites.len() as SiteId;
+        if site.reaction.is_none() {
+            let key = (site.kind, site.place, site.message.clone());
+            let known = *self.by_place.entry(key).or_insert(number);
+            if known != number {
+                return known;
+            }
+        }
+        self.sites.push(site);
+        number
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.dead.len() + self.unshared.len() + self.pairs.len() + self.classes.len() == 0
+        let asserted =
+            self.dead.len() + self.unshared.len() + self.pairs.len() + self.classes.len();
+        // What stood before and was taken back no longer stands.
+        asserted + self.standing.len() + self.standing_classes.len() == 0
     }
 
-    /// Whether objects must be counted by class while marking.
+    /// Whether instances must be counted while marking.
     pub(crate) fn counts(&self) -> bool {
         !self.classes.is_empty()
     }
@@ -220,8 +224,9 @@ impl Assertions {
     }
 
     /// Whether a class assertion was reported and has not held since.
-    pub(crate) fn is_standing(&self, site: SiteId) -> bool {
-        self.standing_classes.contains_key(&site)
+    pub(crate) fn is_standing(&self, assertion: &ClassAssertion) -> bool {
+        let key = (assertion.site, assertion.class);
+        self.standing_classes.contains_key(&key)
     }
 
     pub(crate) fn set_reaction(&mut self, kind: AssertionKind, reaction: Reaction) {
@@ -270,13 +275,14 @@ impl Assertions {
     }
 
     /// Turns violations into findings, new ones with paths; those that stand are counted.
+    /// About the ownees that are `unchecked` nothing new is known.
     pub(crate) fn judge<'v>(
         &mut self,
         view: &StoppedHeap<'v>,
         collection: u64,
         mut violations: Vec<Violation>,
         classes: Vec<(ClassAssertion, usize, Vec<ObjectId<'v>>)>,
-        notes: Vec<String>,
+        unchecked: &HashSet<Raw>,
     ) -> Verdict {
         let before: HashMap<(AssertionKind, Raw), Fingerprint> = std::mem::take(&mut self.standing)
             .old
@@ -292,6 +298,11 @@ impl Assertions {
             });
             *counts.entry(fingerprint).or_default() += 1;
         };
+        for (&(kind, raw), &fingerprint) in &before {
+            if kind == AssertionKind::OwnedBy && unchecked.contains(&raw) {
+                stand(&mut self.standing, kind, raw, fingerprint);
+            }
+        }
         // Two sites may say the same of one object: the first one counts.
         violations.sort_by_key(|it| (it.kind, it.raw, it.site));
         violations.dedup_by_key(|it| (it.kind, it.raw));
@@ -304,35 +315,50 @@ impl Assertions {
             }
         }
         let mut found: BTreeMap<Fingerprint, (Finding, SiteId)> = BTreeMap::new();
-        let left_out = fresh.len().saturating_sub(MOST_PATHS);
-        fresh.truncate(MOST_PATHS);
-        for (violation, finding) in self.describe(view, collection, fresh) {
-            let fingerprint = finding.fingerprint();
+        let mut sites: Vec<(Fingerprint, SiteId)> = Vec::new();
+        for (violation, described) in self.describe(view, collection, fresh) {
+            let fingerprint = match described {
+                Described::As(fingerprint) => fingerprint,
+                Described::In(finding) => {
+                    let fingerprint = finding.fingerprint();
+                    found
+                        .entry(fingerprint)
+                        .and_modify(|(all, _)| join(all, &finding))
+                        .or_insert((*finding, violation.site));
+                    fingerprint
+                }
+            };
+            sites.push((fingerprint, violation.site));
             stand(
                 &mut self.standing,
                 violation.kind,
                 violation.raw,
                 fingerprint,
             );
-            found
-                .entry(fingerprint)
-                .and_modify(|(all, _)| join(all, &finding))
-                .or_insert((finding, violation.site));
         }
-        let failed = |site: &SiteId| classes.iter().any(|(it, ..)| it.site == *site);
-        self.standing_classes.retain(|site, _| failed(site));
+        let key = |it: &ClassAssertion| (it.site, it.class);
+        let failed = |known: &_| classes.iter().any(|(it, ..)| key(it) == *known);
+        self.standing_classes.retain(|known, _| failed(known));
         for (assertion, amount, instances) in classes {
-            if let Some(&known) = self.standing_classes.get(&assertion.site) {
-                *counts.entry(known).or_default() += 1;
+            if let Some(&known) = self.standing_classes.get(&key(&assertion)) {
+                *counts.entry(known).or_default() += amount;
                 continue;
             }
             let finding = self.describe_class(view, collection, &assertion, amount, &instances);
             let fingerprint = finding.fingerprint();
-            *counts.entry(fingerprint).or_default() += 1;
-            self.standing_classes.insert(assertion.site, fingerprint);
+            *counts.entry(fingerprint).or_default() += amount;
+            self.standing_classes.insert(key(&assertion), fingerprint);
+            sites.push((fingerprint, assertion.site));
             found.insert(fingerprint, (finding, assertion.site));
         }
         let mut verdict = Verdict::default();
+        if !unchecked.is_empty() {
+            let finding = not_checked(collection, unchecked.len());
+            let fingerprint = finding.fingerprint();
+            counts.insert(fingerprint, unchecked.len());
+            found.insert(fingerprint, (finding, SiteId::MAX));
+        }
+        let mut told: HashSet<(Fingerprint, SiteId)> = HashSet::new();
         for (&fingerprint, &objects) in &counts {
             let new = found.remove(&fingerprint);
             if let Some(known) = self.known.get_mut(&fingerprint) {
@@ -346,19 +372,13 @@ impl Assertions {
                 }
                 continue;
             }
-            let Some((mut finding, site)) = new else {
+            let Some((finding, site)) = new else {
                 continue;
             };
-            finding.notes.extend(notes.iter().cloned());
-            if left_out > 0 {
-                finding.notes.push(format!(
-                    "{left_out} more violations were found; their paths come with the next collections"
-                ));
-            }
             let suppressed = self.suppressions.get(&fingerprint).cloned();
-            let reaction = self.reaction(site);
             if suppressed.is_none() {
-                verdict.reports.push((finding.clone(), reaction));
+                verdict.reports.push((finding.clone(), self.reaction(site)));
+                told.insert((fingerprint, site));
             }
             let known = Known {
                 finding,
@@ -367,6 +387,15 @@ impl Assertions {
                 suppressed,
             };
             self.known.insert(fingerprint, known);
+        }
+        // A reaction that an assertion has of its own is not lost to one that looks alike.
+        for (fingerprint, site) in sites {
+            let own = self.sites[site as usize].reaction.is_some();
+            let known = &self.known[&fingerprint];
+            if own && known.suppressed.is_none() && told.insert((fingerprint, site)) {
+                let finding = known.finding.clone();
+                verdict.reports.push((finding, self.reaction(site)));
+            }
         }
         verdict
     }
@@ -378,60 +407,86 @@ impl Assertions {
     }
 
     fn reaction(&self, site: SiteId) -> Reaction {
-        let site = &self.sites[site as usize];
+        let Some(site) = self.sites.get(site as usize) else {
+            return Reaction::Log;
+        };
         let usual = &self.reactions[site.kind as usize];
         site.reaction.as_ref().unwrap_or(usual).clone()
     }
 
-    /// A finding for each violation, by one search from the roots.
+    /// What is said of each violation, by one search from the roots. The nearest come first, so
+    /// that a group is known by them. Paths are told while there are not too many hops;
+    /// beyond that an object counts with the nearest of its class and assertion.
     fn describe<'v>(
         &self,
         view: &StoppedHeap<'v>,
         collection: u64,
         violations: Vec<Violation>,
-    ) -> Vec<(Violation, Finding)> {
+    ) -> Vec<(Violation, Described)> {
         if violations.is_empty() {
             return Vec::new();
         }
         let objects: Vec<ObjectId<'v>> = violations.iter().map(|it| view.object(it.raw)).collect();
         let mut visits = view.visits();
-        let trails = shortest_to_each(view, &mut visits, &Search::everywhere(), &objects);
-        let asked = violations.iter().zip(&objects).zip(&trails);
-        let asked = asked.filter(|((violation, _), trail)| {
-            violation.kind == AssertionKind::Unshared || trail.as_ref().is_some_and(is_drag)
+        let reached = Reached::new(view, &mut visits, &Search::everywhere(), &objects);
+        let mut ordered: Vec<_> = violations.into_iter().zip(objects).collect();
+        ordered.sort_by_key(|(violation, object)| {
+            let order = reached.order(*object).unwrap_or(u32::MAX);
+            (violation.kind, violation.site, order, violation.raw)
         });
-        let asked: Vec<ObjectId<'v>> = asked.map(|((_, &object), _)| object).collect();
+        let mut hops = 0;
+        let mut seen = HashSet::new();
+        let mut trails = Vec::new();
+        for (violation, object) in &ordered {
+            let key = (violation.kind, violation.site, view.class_of(*object));
+            let is_first = seen.insert(key);
+            let trail = match is_first || hops < MOST_HOPS {
+                true => reached.trail(*object),
+                false => None,
+            };
+            hops += trail.as_ref().map_or(0, |trail| trail.objects.len());
+            trails.push(trail);
+        }
+        let asked = ordered
+            .iter()
+            .zip(&trails)
+            .filter(|((violation, _), trail)| {
+                let told = trail.as_ref();
+                told.is_some_and(|it| violation.kind == AssertionKind::Unshared || is_drag(it))
+            });
+        let asked: Vec<ObjectId<'v>> = asked.map(|((_, object), _)| *object).collect();
         let referrers = view.referrers(&asked);
-        let mut described: Vec<_> = violations
-            .into_iter()
-            .zip(objects)
-            .zip(trails)
-            .map(|((violation, object), trail)| {
-                let evidence = trail.iter().map(|trail| Evidence {
+        // One search for the ways to all that refer to something shared.
+        let sources = referrers.values().flatten().map(|(source, _)| *source);
+        let sources: Vec<ObjectId<'v>> = sources.collect();
+        let ways = Reached::new(view, &mut visits, &Search::everywhere(), &sources);
+        let rooted = Rooted::of(view, &asked);
+        let mut first: HashMap<(AssertionKind, SiteId, ClassId), Fingerprint> = HashMap::new();
+        let mut described = Vec::new();
+        for ((violation, object), trail) in ordered.into_iter().zip(trails) {
+            let key = (violation.kind, violation.site, view.class_of(object));
+            let Some(trail) = trail else {
+                let like = first[&key];
+                described.push((violation, Described::As(like)));
+                continue;
+            };
+            let evidence = match violation.kind {
+                AssertionKind::Unshared => {
+                    both_ways(view, &ways, &rooted, object, &referrers[&object])
+                }
+                _ => vec![Evidence {
                     label: String::new(),
                     path: trail.describe(view),
-                });
-                let mut evidence: Vec<Evidence> = evidence.collect();
-                if violation.kind == AssertionKind::Unshared {
-                    evidence = both_ways(view, object, &referrers[&object]);
-                }
-                let drag = trail.as_ref().is_some_and(is_drag)
-                    && referrers[&object].is_empty()
-                    && is_held_by_stacks_only(view, object);
-                let finding = self.finding(view, collection, &violation, object, evidence, drag);
-                (
-                    trail.map_or(usize::MAX, |it| it.objects.len()),
-                    violation,
-                    finding,
-                )
-            })
-            .collect();
-        // The nearest first, so that a group is known by it.
-        described.sort_by_key(|(length, violation, _)| (violation.kind, violation.site, *length));
+                }],
+            };
+            let drag = is_drag(&trail)
+                && referrers[&object].is_empty()
+                && !rooted.elsewhere.contains(&object);
+            let finding = self.finding(view, collection, &violation, object, evidence, drag);
+            first.entry(key).or_insert_with(|| finding.fingerprint());
+            described.push((violation, Described::In(Box::new(finding))));
+        }
         described
-            .into_iter()
-            .map(|(_, violation, finding)| (violation, finding))
-            .collect()
     }
 
     fn finding<'v>(
@@ -496,9 +551,9 @@ impl Assertions {
         let limit = assertion.limit;
         let what = match site.kind {
             AssertionKind::Instances => {
-                format!("{amount} instances of {class} live; {limit} were asserted at most")
+                format!("{amount} instances of {class} live; the assertion allows {limit}")
             }
-            _ => format!("instances of {class} take {amount} bytes; {limit} were asserted at most"),
+            _ => format!("instances of {class} take {amount} bytes; the assertion allows {limit}"),
         };
         let mut visits = view.visits();
         let trails = shortest_to_each(view, &mut visits, &Search::everywhere(), instances);
@@ -545,6 +600,31 @@ impl Assertions {
     }
 }
 
+/// What is said of a violation.
+enum Described {
+    /// A finding.
+    In(Box<Finding>),
+    /// It counts with one that was made.
+    As(Fingerprint),
+}
+
+/// Some assertions could not be checked.
+fn not_checked(collection: u64, ownees: usize) -> Finding {
+    Finding {
+        kind: "ownership-not-checked".into(),
+        severity: Severity::Warning,
+        message: format!(
+            "whether {ownees} objects are owned was not checked: their owners reach too much. \
+             The next collections go on from there"
+        ),
+        objects: Vec::new(),
+        evidence: Vec::new(),
+        place: None,
+        collection: Some(collection),
+        notes: Vec::new(),
+    }
+}
+
 /// What of a table does not depend on its entries.
 trait Moves {
     fn settle(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>);
@@ -579,48 +659,67 @@ fn is_drag<O>(trail: &Trail<O>) -> bool {
     trail.objects.len() == 1 && trail.root.as_ref().is_some_and(on_stack)
 }
 
-/// Whether all roots that refer to an object are stack slots.
-fn is_held_by_stacks_only<'v>(view: &StoppedHeap<'v>, object: ObjectId<'v>) -> bool {
-    let mut only = true;
-    view.for_each_root(|root, to| {
-        only &= to != object || root.kind == RootKind::ThreadStack;
-    });
-    only
+/// What roots refer to some objects.
+struct Rooted<'v> {
+    /// Those that other roots than stack slots refer to.
+    elsewhere: HashSet<ObjectId<'v>>,
+    /// The statics that do.
+    statics: HashMap<ObjectId<'v>, Vec<Root>>,
+}
+
+impl<'v> Rooted<'v> {
+    fn of(view: &StoppedHeap<'v>, objects: &[ObjectId<'v>]) -> Self {
+        let asked: HashSet<ObjectId<'v>> = objects.iter().copied().collect();
+        let mut rooted = Self {
+            elsewhere: HashSet::new(),
+            statics: HashMap::new(),
+        };
+        if asked.is_empty() {
+            return rooted;
+        }
+        view.for_each_root(|root, object| {
+            if !asked.contains(&object) || root.kind == RootKind::ThreadStack {
+                return;
+            }
+            rooted.elsewhere.insert(object);
+            if root.kind == RootKind::Static {
+                let statics = rooted.statics.entry(object).or_default();
+                statics.push(root.clone());
+            }
+        });
+        rooted
+    }
 }
 
 /// Up to two paths that end in different references to an object: the shortest, and the
 /// shortest that ends otherwise.
 fn both_ways<'v>(
     view: &StoppedHeap<'v>,
+    ways: &Reached<'_, StoppedHeap<'v>>,
+    rooted: &Rooted<'v>,
     object: ObjectId<'v>,
     referrers: &[(ObjectId<'v>, Place)],
 ) -> Vec<Evidence> {
-    let mut visits = view.visits();
-    let sources: Vec<ObjectId<'v>> = referrers.iter().map(|it| it.0).collect();
-    let trails = shortest_to_each(view, &mut visits, &Search::everywhere(), &sources);
-    let mut ways: Vec<(usize, Trail<ObjectId<'v>>)> = Vec::new();
-    for ((_, place), trail) in referrers.iter().zip(trails) {
-        if let Some(mut trail) = trail {
-            trail.places.push(*place);
-            trail.objects.push(object);
-            ways.push((trail.objects.len(), trail));
-        }
-    }
-    view.for_each_root(|root, to| {
-        if to == object && root.kind == RootKind::Static {
-            let trail = Trail {
-                root: Some(root.clone()),
-                objects: vec![object],
-                places: Vec::new(),
-            };
-            ways.push((1, trail));
-        }
+    let statics = rooted.statics.get(&object).into_iter().flatten();
+    let statics = statics.map(|root| Trail {
+        root: Some(root.clone()),
+        objects: vec![object],
+        places: Vec::new(),
     });
-    ways.sort_by_key(|(length, _)| *length);
-    ways.truncate(2);
-    let evidence = ways.into_iter().map(|(_, trail)| Evidence {
+    let mut nearest: Vec<_> = referrers
+        .iter()
+        .filter_map(|&(source, place)| Some((ways.order(source)?, source, place)))
+        .collect();
+    nearest.sort_unstable();
+    let slots = nearest.into_iter().filter_map(|(_, source, place)| {
+        let mut trail = ways.trail(source)?;
+        trail.places.push(place);
+        trail.objects.push(object);
+        Some(trail)
+    });
+    let both = statics.chain(slots).take(2).map(|trail| Evidence {
         label: String::new(),
         path: trail.describe(view),
     });
-    evidence.collect()
+    both.collect()
 }

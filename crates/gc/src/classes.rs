@@ -12,7 +12,7 @@ use heaphound_heap::class::Elements;
 use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
-use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Shape, Trace};
+use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Shape, Trace};
 
 /// A class of one heap.
 pub(crate) struct Class {
@@ -164,8 +164,11 @@ impl Classes {
         Ok(id)
     }
 
-    /// Whether a class is another one or extends it.
+    /// Whether a class is another one or extends it. Everything is an `Object`.
     pub(crate) fn extends(&self, id: ClassId, above: ClassId) -> bool {
+        if (self.get(above).descriptor.type_id)() == TypeId::of::<Object>() {
+            return true;
+        }
         let mut next = Some(id);
         while let Some(id) = next {
             if id == above {

@@ -32,7 +32,7 @@ use crate::error::{ClassShare, OutOfMemory, Shortage};
 use crate::heap::HeapInner;
 use crate::policy;
 use crate::raw::ask::Owed;
-use crate::raw::check::{Checker, Counted};
+use crate::raw::check::{ALL, Checker, Counted, FEW, NOTHING, counting};
 use crate::raw::finalize::Remains;
 use crate::raw::mark::{Census, Ground, Marked, Start, Visitor, mark};
 use crate::raw::mutator::MutatorShared;
@@ -470,20 +470,29 @@ impl HeapInner {
         let mut assertions = self.assertions.lock().unwrap();
         let phase = Phase::Roots(owed);
         let checks = cfg!(feature = "assertions");
-        let needs = (
-            census.is_some() || checks && assertions.counts(),
-            checks && assertions.arrives(),
-        );
+        let wanted = match checks {
+            true => self.counted_classes(&assertions),
+            false => Vec::new(),
+        };
+        let counting = if census.is_some() {
+            ALL
+        } else {
+            counting(&wanted)
+        };
         let mut counted = Counted::default();
         {
             let (total, waiting, counted) = (&mut total, &mut waiting, &mut counted);
-            match needs {
-                (false, false) => {
-                    self.close(ground, phase, total, waiting, || ());
+            let arrives = checks && assertions.arrives();
+            let job = (ground, phase, wanted);
+            match (counting, arrives) {
+                (NOTHING, false) => {
+                    self.close(ground, job.1, total, waiting, || ());
                 }
-                (true, false) => self.count::<true, false>(ground, phase, total, waiting, counted),
-                (false, true) => self.count::<false, true>(ground, phase, total, waiting, counted),
-                (true, true) => self.count::<true, true>(ground, phase, total, waiting, counted),
+                (NOTHING, true) => self.count::<NOTHING, true>(job, total, waiting, counted),
+                (FEW, false) => self.count::<FEW, false>(job, total, waiting, counted),
+                (FEW, true) => self.count::<FEW, true>(job, total, waiting, counted),
+                (_, false) => self.count::<ALL, false>(job, total, waiting, counted),
+                (_, true) => self.count::<ALL, true>(job, total, waiting, counted),
             }
         }
         if let Some(census) = census {
@@ -557,18 +566,34 @@ impl HeapInner {
         total
     }
 
-    /// Runs a phase while objects are counted, by class, and arrivals at those that were
+    /// The classes whose instances some assertion limits.
+    fn counted_classes(&self, assertions: &Assertions) -> Vec<ClassId> {
+        let mut wanted = Vec::new();
+        for assertion in &assertions.classes {
+            match assertion.subclasses {
+                false => wanted.push(assertion.class),
+                true => {
+                    let ids = (1..=self.classes.count() as u32).map(ClassId);
+                    wanted.extend(ids.filter(|&id| self.classes.extends(id, assertion.class)));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
+    }
+
+    /// Runs a phase while instances of classes are counted, and arrivals at objects that were
     /// asserted unshared listed.
-    fn count<const COUNTS: bool, const ARRIVES: bool>(
+    fn count<const COUNTS: u8, const ARRIVES: bool>(
         &self,
-        ground: Ground<'_>,
-        phase: Phase,
+        (ground, phase, wanted): (Ground<'_>, Phase, Vec<ClassId>),
         total: &mut Marked,
         waiting: &mut Waiting,
         counted: &mut Counted,
     ) {
         let classes = self.classes.count();
-        let fresh = || Checker::<COUNTS, ARRIVES>::new(classes);
+        let fresh = || Checker::<COUNTS, ARRIVES>::new(classes, &wanted);
         for one in self.close(ground, phase, total, waiting, fresh) {
             counted.add(one);
         }
@@ -583,7 +608,6 @@ impl HeapInner {
         live: usize,
     ) -> Verdict {
         let mut violations = Vec::new();
-        let mut notes = Vec::new();
         let violation = |kind, site, raw| Violation {
             kind,
             site,
@@ -615,23 +639,23 @@ impl HeapInner {
             pairs.sort_unstable();
         }
         pairs.dedup();
+        let mut unchecked = HashSet::new();
         if !pairs.is_empty() {
-            let ownership = self.check_owners(ground, pairs, OWNER_BUDGET.max(live * 4));
-            if ownership.unchecked > 0 {
-                notes.push(format!(
-                    "{} ownership assertions were not checked: their owners reach too much",
-                    ownership.unchecked
-                ));
+            let from = assertions.next_owner;
+            let budget = OWNER_BUDGET.max(live * 4);
+            let ownership = self.check_owners(ground, pairs, from, budget);
+            unchecked = ownership.unchecked;
+            let mut owned: Vec<Raw> = Vec::new();
+            if !ownership.unowned.is_empty() {
+                let with_owner = pairs.iter().filter(|pair| !pair.owner.is_null());
+                owned.extend(with_owner.map(|pair| pair.ownee));
+                owned.sort_unstable();
             }
-            let owned: HashSet<Raw> = pairs
-                .iter()
-                .filter(|pair| !pair.owner.is_null())
-                .map(|pair| pair.ownee)
-                .collect();
             violations.extend(ownership.unowned.iter().map(|entry| Violation {
-                owner_lives: owned.contains(&entry.raw),
+                owner_lives: owned.binary_search(&entry.raw).is_ok(),
                 ..violation(AssertionKind::OwnedBy, entry.site, entry.raw)
             }));
+            assertions.next_owner = ownership.next;
         }
         self.inspect_marked(|view| {
             let mut classes = Vec::new();
@@ -651,7 +675,7 @@ impl HeapInner {
                     _ => sum(|count| count.1),
                 };
                 if amount > assertion.limit {
-                    let known = assertions.is_standing(assertion.site);
+                    let known = assertions.is_standing(&assertion);
                     let most = if known { 0 } else { MOST_INSTANCES };
                     let instances = self.live_instances(ground, &is_one, most);
                     let instances = instances.into_iter().map(|raw| view.object(raw)).collect();
@@ -662,7 +686,7 @@ impl HeapInner {
             let place = |it: &Violation| assertions.sites[it.site as usize].place;
             let forced = forced.map(|it| (it.raw, place(it))).collect();
             let number = self.collections();
-            let mut verdict = assertions.judge(view, number, violations, classes, notes);
+            let mut verdict = assertions.judge(view, number, violations, classes, &unchecked);
             verdict.forced = forced;
             verdict
         })

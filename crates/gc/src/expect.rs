@@ -127,8 +127,9 @@ impl Expecting<'_, '_> {
         let site = self.site(kind, place);
         let mut assertions = self.mutator.heap.assertions.lock().unwrap();
         let subclasses = self.subclasses;
-        // Said again at the same place, it replaces what was said.
-        assertions.classes.retain(|it| it.site != site);
+        // Said again of the same class at the same place, it replaces what was said.
+        let same = |it: &ClassAssertion| it.site == site && it.class == class;
+        assertions.classes.retain(|it| !same(it));
         assertions.classes.push(ClassAssertion {
             class,
             subclasses,
@@ -235,7 +236,7 @@ impl<'a> Mutator<'a> {
     pub fn class_violations(&self) -> Vec<(AssertionKind, String, bool, usize)> {
         let assertions = self.heap.assertions.lock().unwrap();
         let wrong = assertions.classes.iter();
-        let wrong = wrong.filter(|it| assertions.is_standing(it.site));
+        let wrong = wrong.filter(|it| assertions.is_standing(it));
         let violation = |it: &ClassAssertion| {
             let kind = assertions.sites[it.site as usize].kind;
             let class = &self.heap.classes.get(it.class).info.name;

@@ -4,6 +4,7 @@
 //! and through slots in their order, on one thread. So a path is as short as any, and
 //! the same whatever a parallel trace did before.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -146,39 +147,84 @@ pub fn shortest_to_each<T: Traceable>(
     search: &Search<'_, T::Object>,
     targets: &[T::Object],
 ) -> Vec<Option<Trail<T::Object>>> {
-    const START: u32 = u32::MAX;
-    let wanted: ObjectSet<T::Object> = targets.iter().copied().collect();
-    let mut found: HashMap<T::Object, u32> = HashMap::new();
-    visits.reserve(1);
-    let mark = visits.fresh();
-    for &object in search.avoid {
-        visits.set(object, mark);
-    }
-    // An object, and which one before it in this list led to it.
-    let mut queue: Vec<(T::Object, u32)> = Vec::new();
-    for object in search.from.starts(view) {
-        if visits.set(object, mark) {
-            queue.push((object, START));
+    let reached = Reached::new(view, visits, search, targets);
+    let trail = |&target: &T::Object| reached.trail(target);
+    targets.iter().map(trail).collect()
+}
+
+/// What a search has found: the way to each of several objects, told for those that somebody
+/// wants to know.
+pub struct Reached<'s, T: Traceable> {
+    view: &'s T,
+    starts: Vec<(Option<Root>, T::Object)>,
+    /// An object, and which one before it in this list led to it.
+    queue: Vec<(T::Object, u32)>,
+    found: HashMap<T::Object, u32>,
+    /// The first slot of an object that leads to each other one, for objects on paths that
+    /// were told: many paths may go through one long array.
+    places: RefCell<HashMap<T::Object, FirstPlaces<T::Object>>>,
+}
+
+/// The first slot that leads to each object.
+type FirstPlaces<O> = HashMap<O, Place>;
+
+const START: u32 = u32::MAX;
+
+impl<'s, T: Traceable> Reached<'s, T> {
+    /// Searches until all targets are found, or all is searched.
+    pub fn new(
+        view: &'s T,
+        visits: &mut T::Visits<'_>,
+        search: &Search<'_, T::Object>,
+        targets: &[T::Object],
+    ) -> Self {
+        let wanted: ObjectSet<T::Object> = targets.iter().copied().collect();
+        let mut found: HashMap<T::Object, u32> = HashMap::new();
+        visits.reserve(1);
+        let mark = visits.fresh();
+        for &object in search.avoid {
+            visits.set(object, mark);
         }
-    }
-    let mut next = 0;
-    while next < queue.len() && found.len() < wanted.len() {
-        let (object, _) = queue[next];
-        if wanted.has(object) {
-            found.insert(object, next as u32);
-        }
-        view.for_each_target(object, |to| {
-            if visits.set(to, mark) {
-                queue.push((to, next as u32));
+        let starts = search.from.named_starts(view);
+        let mut queue: Vec<(T::Object, u32)> = Vec::new();
+        for &(_, object) in &starts {
+            if visits.set(object, mark) {
+                queue.push((object, START));
             }
-        });
-        next += 1;
+        }
+        let mut next = 0;
+        while next < queue.len() && found.len() < wanted.len() {
+            let (object, _) = queue[next];
+            if wanted.has(object) {
+                found.insert(object, next as u32);
+            }
+            view.for_each_target(object, |to| {
+                if visits.set(to, mark) {
+                    queue.push((to, next as u32));
+                }
+            });
+            next += 1;
+        }
+        Self {
+            view,
+            starts,
+            queue,
+            found,
+            places: RefCell::default(),
+        }
     }
-    let trail = |target: &T::Object| {
-        let mut at = *found.get(target)?;
+
+    /// A number that is smaller for what is nearer; none for what was not found.
+    pub fn order(&self, target: T::Object) -> Option<u32> {
+        self.found.get(&target).copied()
+    }
+
+    /// The path to one of the targets.
+    pub fn trail(&self, target: T::Object) -> Option<Trail<T::Object>> {
+        let mut at = self.order(target)?;
         let mut objects = Vec::new();
         loop {
-            let (object, before) = queue[at as usize];
+            let (object, before) = self.queue[at as usize];
             objects.push(object);
             if before == START {
                 break;
@@ -186,29 +232,28 @@ pub fn shortest_to_each<T: Traceable>(
             at = before;
         }
         objects.reverse();
-        let hops = objects.iter().zip(&objects[1..]);
-        let mut starts = search.from.named_starts(view).into_iter();
+        let mut starts = self.starts.iter();
         let first = starts.find(|(_, start)| *start == objects[0]);
+        let hops = objects.iter().zip(&objects[1..]);
         Some(Trail {
-            root: first.expect("the search started there").0,
-            places: hops
-                .map(|(&from, &to)| first_place(view, from, to))
-                .collect(),
+            root: first.expect("the search started there").0.clone(),
+            places: hops.map(|(&from, &to)| self.place(from, to)).collect(),
             objects,
         })
-    };
-    targets.iter().map(trail).collect()
-}
+    }
 
-/// The first slot of an object that refers to another.
-fn first_place<V: HeapView>(view: &V, from: V::Object, to: V::Object) -> Place {
-    let mut found = None;
-    view.for_each_strong_edge(from, |place, target| {
-        if target == to {
-            found.get_or_insert(place);
-        }
-    });
-    found.expect("the search came this way")
+    /// The first slot of an object that refers to another.
+    fn place(&self, from: T::Object, to: T::Object) -> Place {
+        let mut places = self.places.borrow_mut();
+        let places = places.entry(from).or_insert_with(|| {
+            let mut first = HashMap::new();
+            self.view.for_each_strong_edge(from, |place, to| {
+                first.entry(to).or_insert(place);
+            });
+            first
+        });
+        places[&to]
+    }
 }
 
 /// Several paths to one object.

@@ -201,7 +201,7 @@ fn instances_and_volume_are_limited() {
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert_eq!(
             findings.iter().map(|it| it.message.as_str()).min().unwrap(),
-            "5 instances of Order live; 3 were asserted at most"
+            "5 instances of Order live; the assertion allows 3"
         );
         assert_eq!(findings[0].evidence[0].label, "5 held like this");
         let _ = list;

@@ -10,7 +10,7 @@ use heaphound::{Collector, Header, Heap, Kind, Local, Managed, Mutator, Object, 
 use crate::measure::median;
 use crate::programs::{CASES, Outcome, Size, builder, db, jbb, keep_quiet, outline};
 use crate::report::Report;
-use crate::{Options, Tell, callgrind};
+use crate::{Failed, Options, Tell, builds, callgrind};
 
 /// A program whose time is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,7 +195,40 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
         progress("instructions, counted by callgrind");
         instructions(&mut report);
     }
-    report
+    progress("the same program built without assertions");
+    idle(&mut report, if options.quick { 5 } else { 15 });
+    Ok(report)
+}
+
+/// A program that asserts nothing, built with what checks assertions and without it.
+fn idle(report: &mut Report, rounds: usize) {
+    let builds = match builds::build("idle", "invalidation") {
+        Ok(builds) => builds,
+        Err(why) => {
+            return report.note(format!("idle rows were left out: {why}"));
+        }
+    };
+    let seconds = |program: &std::path::Path| {
+        let figures = builds::figures(program, &["jbb", "1"]).ok()?;
+        let find = |name: &str| figures.iter().find(|it| it.0 == name).map(|it| it.1);
+        Some((find("gc")?, find("total")?))
+    };
+    let (mut gc, mut total) = (Vec::new(), Vec::new());
+    for round in 0..=rounds {
+        let (Some(without), Some(with)) = (seconds(&builds.without), seconds(&builds.with)) else {
+            return report.note("idle rows were left out: the program failed");
+        };
+        if round > 0 {
+            gc.push((with.0 / without.0 - 1.0) * 100.0);
+            total.push((with.1 / without.1 - 1.0) * 100.0);
+        }
+    }
+    report.lower("assertions.idle.gc_pct", Some(13.4), median(gc), "%");
+    report.lower("assertions.idle.total_pct", Some(2.75), median(total), "%");
+    report.note(format!(
+        "idle: jbb without assertions, built with the feature and without it, in processes of their own, in turn, \
+         {rounds} rounds"
+    ));
 }
 
 /// Instructions of a full collection, as a second witness.

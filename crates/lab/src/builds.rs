@@ -38,7 +38,10 @@ pub fn build(example: &str, others: &str) -> Result<Builds, String> {
     };
     Ok(Builds {
         with: build("lab-with", &[])?,
-        without: build("lab-without", &["--no-default-features", "--features", others])?,
+        without: build(
+            "lab-without",
+            &["--no-default-features", "--features", others],
+        )?,
     })
 }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assertions;
+pub mod builds;
 pub mod callgrind;
 pub mod measure;
 mod probes;

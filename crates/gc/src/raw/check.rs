@@ -146,32 +146,70 @@ impl<E: Follows + PartialEq> Table<E> {
     }
 }
 
+/// What is counted while marking.
+pub(crate) const NOTHING: u8 = 0;
+/// Instances of few classes.
+pub(crate) const FEW: u8 = 1;
+/// Instances of all classes.
+pub(crate) const ALL: u8 = 2;
+
+/// Classes that are few.
+const MOST_FEW: usize = 4;
+
 /// What is counted and listed while marking, for assertions that need it.
-pub(crate) struct Checker<const COUNTS: bool, const ARRIVES: bool> {
+pub(crate) struct Checker<const COUNTS: u8, const ARRIVES: bool> {
+    few: [u32; MOST_FEW],
+    few_counts: [(usize, usize); MOST_FEW],
     /// Objects and bytes of each class.
-    pub(crate) classes: Vec<(usize, usize)>,
+    classes: Vec<(usize, usize)>,
     /// Objects asserted unshared, as often as they were arrived at.
-    pub(crate) arrived: Vec<Raw>,
+    arrived: Vec<Raw>,
 }
 
-impl<const COUNTS: bool, const ARRIVES: bool> Checker<COUNTS, ARRIVES> {
-    pub(crate) fn new(classes: usize) -> Self {
+impl<const COUNTS: u8, const ARRIVES: bool> Checker<COUNTS, ARRIVES> {
+    /// For a heap with so many classes, of which these are to be counted.
+    pub(crate) fn new(classes: usize, wanted: &[ClassId]) -> Self {
+        // No object has class 0.
+        let mut few = [0; MOST_FEW];
+        for (place, class) in few.iter_mut().zip(wanted) {
+            *place = class.0;
+        }
         Self {
-            classes: vec![(0, 0); if COUNTS { classes + 1 } else { 0 }],
+            few,
+            few_counts: [(0, 0); MOST_FEW],
+            classes: vec![(0, 0); if COUNTS == ALL { classes + 1 } else { 0 }],
             arrived: Vec::new(),
         }
     }
 }
 
-impl<const COUNTS: bool, const ARRIVES: bool> Visitor for Checker<COUNTS, ARRIVES> {
+/// How to count the instances of these classes.
+pub(crate) fn counting(wanted: &[ClassId]) -> u8 {
+    match wanted.len() {
+        0 => NOTHING,
+        1..=MOST_FEW => FEW,
+        _ => ALL,
+    }
+}
+
+impl<const COUNTS: u8, const ARRIVES: bool> Visitor for Checker<COUNTS, ARRIVES> {
     type Tag = ();
     const READS: bool = false;
     const ARRIVALS: bool = ARRIVES;
 
     #[inline]
     fn object(&mut self, _: Raw, word: Word, bytes: usize) {
-        if COUNTS {
-            let count = &mut self.classes[word.class() as usize];
+        let class = word.class();
+        if COUNTS == FEW {
+            for (wanted, count) in self.few.iter().zip(&mut self.few_counts) {
+                if *wanted == class {
+                    count.0 += 1;
+                    count.1 += bytes;
+                }
+            }
+        }
+        if COUNTS == ALL {
+            let count = &mut self.classes[class as usize];
             count.0 += 1;
             count.1 += bytes;
         }
@@ -188,29 +226,35 @@ impl<const COUNTS: bool, const ARRIVES: bool> Visitor for Checker<COUNTS, ARRIVE
 /// What marking has counted, all workers together.
 #[derive(Default)]
 pub(crate) struct Counted {
+    /// Objects and bytes of each class that was counted.
     pub(crate) classes: Vec<(usize, usize)>,
     pub(crate) arrived: Vec<Raw>,
 }
 
 impl Counted {
-    pub(crate) fn add<const C: bool, const A: bool>(&mut self, one: Checker<C, A>) {
-        let length = self.classes.len().max(one.classes.len());
-        self.classes.resize(length, (0, 0));
-        for (sum, count) in self.classes.iter_mut().zip(one.classes) {
-            sum.0 += count.0;
-            sum.1 += count.1;
+    pub(crate) fn add<const C: u8, const A: bool>(&mut self, one: Checker<C, A>) {
+        let few = one.few.iter().zip(one.few_counts).filter(|it| *it.0 != 0);
+        let few = few.map(|(&class, count)| (class as usize, count));
+        let all = one.classes.into_iter().enumerate();
+        for (class, count) in few.chain(all) {
+            if self.classes.len() <= class {
+                self.classes.resize(class + 1, (0, 0));
+            }
+            self.classes[class].0 += count.0;
+            self.classes[class].1 += count.1;
         }
         self.arrived.extend(one.arrived);
     }
 }
 
 /// What became of ownership assertions.
-#[derive(Default)]
 pub(crate) struct Ownership {
-    /// Ownees that live and are not owned, with the site of their last assertion.
+    /// Ownees that live and are not owned, with the site of their first assertion.
     pub(crate) unowned: Vec<Entry>,
-    /// Pairs that were not checked, because that would have taken too long.
-    pub(crate) unchecked: usize,
+    /// Ownees about which nothing is known, because it would have taken too long to find out.
+    pub(crate) unchecked: HashSet<Raw>,
+    /// The owner to begin with the next time.
+    pub(crate) next: Raw,
 }
 
 impl HeapInner {
@@ -236,12 +280,14 @@ impl HeapInner {
         counts
     }
 
-    /// Finds the ownees that live and are not owned. Pairs are sorted by owner.
+    /// Finds the ownees that live and are not owned. Pairs are sorted by owner; those of `from`
+    /// and behind come first.
     pub(crate) fn check_owners(
         &self,
         ground: Ground<'_>,
         pairs: &[Pair],
-        budget: usize,
+        from: Raw,
+        mut budget: usize,
     ) -> Ownership {
         // SAFETY: called by the collection, with the world stopped.
         let view = unsafe { StoppedHeap::new(self, None) };
@@ -251,53 +297,90 @@ impl HeapInner {
             visit: view.fresh(),
             label: view.fresh(),
         };
-        let mut result = Ownership::default();
-        let mut owned: HashSet<Raw> = HashSet::new();
-        let mut budget = budget;
-        for group in pairs.chunk_by(|a, b| a.owner == b.owner) {
+        let header = |raw| {
+            // SAFETY: live objects, for they are marked.
+            unsafe { ground.base.header(raw) }
+        };
+        let mut unchecked = HashSet::new();
+        let mut next = Raw::NULL;
+        let groups = |pairs: &'_ [Pair]| -> Vec<std::ops::Range<usize>> {
+            let mut at = 0;
+            let lengths = pairs.chunk_by(|a, b| a.owner == b.owner).map(<[Pair]>::len);
+            lengths
+                .map(|length| {
+                    at += length;
+                    at - length..at
+                })
+                .collect()
+        };
+        let groups = groups(pairs);
+        let first = groups.partition_point(|group| pairs[group.start].owner < from);
+        for group in groups[first..].iter().chain(&groups[..first]) {
+            let group = &pairs[group.clone()];
             // A pair whose owner has died says nothing for its ownee.
             if group[0].owner.is_null() {
                 continue;
             }
-            let (reached, entered) = self.reach_ownees(ground, marks, group, budget);
-            owned.extend(reached);
+            if budget == 0 {
+                if next.is_null() {
+                    next = group[0].owner;
+                }
+                unchecked.extend(group.iter().map(|pair| pair.ownee));
+                continue;
+            }
+            let entered = self.reach_ownees(ground, marks, group, budget);
             if entered >= budget {
-                // Those that were not met are not known to be unowned.
-                result.unchecked += group.len();
-                owned.extend(group.iter().map(|pair| pair.ownee));
+                next = group[0].owner;
+                unchecked.extend(group.iter().map(|pair| pair.ownee));
             }
             budget -= entered.min(budget);
         }
-        let mut unowned: Vec<Entry> = pairs
-            .iter()
-            .filter(|pair| !owned.contains(&pair.ownee))
+        let is_unowned = |pair: &&Pair| !header(pair.ownee).load().is_owned();
+        let unowned = pairs.iter().filter(is_unowned);
+        let mut unowned: Vec<Entry> = unowned
             .map(|&Pair { ownee, site, .. }| Entry { site, raw: ownee })
             .collect();
+        for pair in pairs {
+            let word = header(pair.ownee).load();
+            header(pair.ownee).store(word.with_owned(false));
+        }
+        unowned.retain(|entry| !unchecked.contains(&entry.raw));
         unowned.sort_unstable_by_key(|entry| (entry.raw, entry.site));
         unowned.dedup_by_key(|entry| entry.raw);
-        result.unowned = unowned;
-        result
+        Ownership {
+            unowned,
+            unchecked,
+            next,
+        }
     }
 
-    /// The ownees of a group that their owner reaches, and how many objects were entered to
-    /// find out: at most `budget`, and then perhaps not all.
+    /// Says in the headers of a group's ownees which their owner reaches; answers how many
+    /// objects were entered to find out: at most `budget`, and then perhaps not all.
     fn reach_ownees(
         &self,
         ground: Ground<'_>,
         marks: OwnerMarks,
         group: &[Pair],
         budget: usize,
-    ) -> (Vec<Raw>, usize) {
+    ) -> usize {
         let OwnerMarks { visit, label } = marks;
         let header = |raw| {
             // SAFETY: live objects, for they are marked.
             unsafe { ground.base.header(raw) }
         };
         let carry = |raw, visit: Visit| header(raw).store(header(raw).load().with_visit(visit.0));
-        let ownees: HashSet<Raw> = group.iter().map(|pair| pair.ownee).collect();
-        ownees.iter().for_each(|&ownee| carry(ownee, label));
+        let own = |raw| {
+            let word = header(raw).load();
+            header(raw).store(word.with_visit(0).with_owned(true));
+        };
+        // Sorted, so that pairs of the same two are neighbours.
+        let mut ownees = 0;
+        for same in group.chunk_by(|a, b| a.ownee == b.ownee) {
+            ownees += 1;
+            carry(same[0].ownee, label);
+        }
         // A large region is worth waking the others for.
-        let workers = match ownees.len() < SHARED_SCAN {
+        let workers = match ownees < SHARED_SCAN {
             true => 1,
             false => self.config.collector_threads,
         };
@@ -315,27 +398,40 @@ impl HeapInner {
             filter: Filter::SetAside(label),
             collection: None,
         };
-        let mut reached = self.scan(ground, between, vec![group[0].owner], &mut scans);
-        reached.sort_unstable();
-        reached.dedup();
-        if reached.len() < ownees.len() && !is_over(&scans) {
+        let mut met = self.scan(ground, between, vec![group[0].owner], &mut scans);
+        // Each as often as it was arrived at; the first time it still has its label.
+        met.retain(|&raw| {
+            let first = header(raw).load().visit() == label.0;
+            if first {
+                own(raw);
+            }
+            first
+        });
+        if met.len() < ownees && !is_over(&scans) {
             // Some lie behind others: on from there.
-            left.store(ownees.len(), Relaxed);
+            left.store(ownees - met.len(), Relaxed);
             let behind = VisitMark::<false> {
                 visit,
                 filter: Filter::Follow,
                 collection: None,
             };
-            self.scan(ground, behind, reached, &mut scans);
-            let visited = |raw: &Raw| header(*raw).load().visit() == visit.0;
-            reached = ownees.iter().copied().filter(visited).collect();
+            self.scan(ground, behind, met, &mut scans);
         }
         let exhausted = scans.iter().any(|scan| scan.entered.len() >= scan.budget);
-        let entered: Vec<Raw> = scans.into_iter().flat_map(|scan| scan.entered).collect();
-        let spent = if exhausted { budget } else { entered.len() };
-        let touched = entered.into_iter().chain(ownees);
-        touched.for_each(|raw| carry(raw, Visit::default()));
-        (reached, spent)
+        let mut entered = 0;
+        for raw in scans.into_iter().flat_map(|scan| scan.entered) {
+            entered += 1;
+            carry(raw, Visit::default());
+        }
+        // Those that have lost their label were entered.
+        for same in group.chunk_by(|a, b| a.ownee == b.ownee) {
+            let pair = same[0];
+            match header(pair.ownee).load().visit() == label.0 {
+                true => carry(pair.ownee, Visit::default()),
+                false => own(pair.ownee),
+            }
+        }
+        if exhausted { budget } else { entered }
     }
 
     /// Traces from some objects, and from the values of ephemerons whose keys live; answers

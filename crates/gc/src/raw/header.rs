@@ -6,10 +6,10 @@
 //! | 20–22 | mark epoch: live if equal to the heap's | marking, sweeping |
 //! | 23 | forwarded: the upper half is where the object went | nursery, compaction |
 //! | 24–31 | visit epoch: a second visited mark | probes, owner scans, DeAL |
-//! | 32 | asserted dead | GC assertions |
+//! | 32 | free | |
 //! | 33 | asserted unshared | GC assertions |
-//! | 34 | an owner | GC assertions |
-//! | 35 | an ownee | GC assertions |
+//! | 34 | free | |
+//! | 35 | an ownee that its owner reaches, while that is checked | GC assertions |
 //! | 36 | labelled | DeAL labels |
 //! | 37 | ignored while a relation is traced | DeAL exclusions |
 //! | 38 | sampled: the site is in the side table | dynamic object sampling |
@@ -46,6 +46,7 @@ const FORWARDED: u64 = 1 << 23;
 const VISIT_SHIFT: u32 = 24;
 const VISIT_MASK: u64 = 0xff << VISIT_SHIFT;
 const UNSHARED: u64 = 1 << 33;
+const OWNED: u64 = 1 << 35;
 const EXTERNAL: u64 = 1 << 39;
 const HASH_SHIFT: u32 = 43;
 const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
@@ -221,6 +222,17 @@ impl Word {
 
     pub(crate) fn with_unshared(self, on: bool) -> Self {
         self.with(UNSHARED, on)
+    }
+
+    /// Whether an owner was found to reach the object, while that is being checked.
+    #[inline]
+    pub(crate) fn is_owned(self) -> bool {
+        self.0 & OWNED != 0
+    }
+
+    #[inline]
+    pub(crate) fn with_owned(self, on: bool) -> Self {
+        self.with(OWNED, on)
     }
 
     pub(crate) fn with_external(self, on: bool) -> Self {

@@ -43,7 +43,7 @@ pub(crate) const TAGGED_REGION: usize = GRANULE << 30;
 /// invalidated reference (the others then number the record that says why, see
 /// [`super::invalid`]), bit 30 set aside for leak pruning. At the top they cost a
 /// plain read no mask: an untagged reference is used as it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Raw(pub(crate) u32);
 

@@ -12,6 +12,7 @@
 
 mod ask;
 mod assertions;
+mod checking;
 mod classes;
 mod collect;
 mod config;

@@ -162,7 +162,7 @@ impl fmt::Display for Finding {
             write!(f, "\n  note: {note}")?;
         }
         if let Some(place) = &self.place {
-            write!(f, "\n  asserted at {place}")?;
+            write!(f, "\n  at {place}")?;
         }
         Ok(())
     }

@@ -990,22 +990,22 @@ fn findings_of_each_kind_say_what_is_wrong_and_where() {
         error: Node@… was asserted unshared, and 2 references lead to it [asserted-unshared]
           static:keeper → Node@… .next → Node@… .next → Node@… .next → Node@…
           static:keeper → Node@… .next → Node@… .next → Node@… .other → Node@…
-          asserted at crates/heaphound/tests/assertion_cases.rs
+          at crates/heaphound/tests/assertion_cases.rs
         error: Node@… was allocated in a region that was asserted dead, and is reachable [region-not-dead]
           static:keeper → Node@… .next → Node@…
-          asserted at crates/heaphound/tests/assertion_cases.rs
+          at crates/heaphound/tests/assertion_cases.rs
         error: Node@… was asserted dead and is reachable: the session has ended [asserted-dead]
           static:keeper → Node@… .next → Node@… .next → Node@…
-          asserted at crates/heaphound/tests/assertion_cases.rs
+          at crates/heaphound/tests/assertion_cases.rs
         error: instances of Order take 32 bytes; the assertion allows 20 [too-much-volume]
           2 held like this: static:orders → Order[]@… [0] → Order@…
-          asserted at crates/heaphound/tests/assertion_cases.rs
+          at crates/heaphound/tests/assertion_cases.rs
         error: 2 instances of Order live; the assertion allows 1 [too-many-instances]
           2 held like this: static:orders → Order[]@… [0] → Order@…
-          asserted at crates/heaphound/tests/assertion_cases.rs
+          at crates/heaphound/tests/assertion_cases.rs
         error: Node@… is reachable, but not through the object that was asserted to own it [not-owned]
           static:keeper → Node@… .other → Node@…
-          asserted at crates/heaphound/tests/assertion_cases.rs"#]].assert_eq(&texts[0]);
+          at crates/heaphound/tests/assertion_cases.rs"#]].assert_eq(&texts[0]);
 }
 
 /// A text without the addresses of objects and the lines of this file.

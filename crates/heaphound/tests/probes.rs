@@ -236,3 +236,30 @@ fn a_capture_answers_as_the_heap_did() {
         );
     });
 }
+
+/// The time of marking is taken from when the questions have been answered.
+#[test]
+fn what_was_traced_to_answer_is_not_marked_again() {
+    let heap = Heap::builder().collector_threads(1).build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let list = m.alloc_refs::<Node>(200_000).unwrap();
+    for i in 0..200_000 {
+        let mut m = m.scope();
+        let it = node(&mut m);
+        m[list][i].set(Some(&m[it]));
+    }
+    let marking = |heap: &Heap| heap.stats().history.back().unwrap().mark_time;
+    let (mut alone, mut after) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        m.collect();
+        alone.push(marking(&heap));
+        let live = m.ask_and_collect(|heap| heap.reach_all().len());
+        assert_eq!(live, 200_001);
+        after.push(marking(&heap));
+    }
+    let (alone, after) = (alone.iter().min().unwrap(), after.iter().min().unwrap());
+    assert!(
+        *after * 4 < *alone,
+        "{after:?} after a probe, {alone:?} without"
+    );
+}

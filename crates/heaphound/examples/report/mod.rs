@@ -31,12 +31,8 @@ pub(crate) fn print(findings: &[Finding]) {
         println!("  ok: the rule holds");
     }
     for finding in findings {
-        let place = finding.place.as_deref().unwrap_or("?");
-        println!("  {}: {}", finding.severity, finding.message);
-        println!("    asked at {place}");
-        for Evidence { label, path } in &finding.evidence {
-            println!("    {label}:");
-            println!("      {path}");
+        for line in finding.to_string().lines() {
+            println!("  {line}");
         }
     }
 }

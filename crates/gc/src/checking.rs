@@ -1,0 +1,178 @@
+//! The step of a full collection that checks assertions.
+//!
+//! What needs it is counted while the roots are marked; when that is done, everything that lives
+//! is known, and every assertion is looked at. What was found is told when the world runs
+//! again.
+//!
+//! Elsewhere: what each assertion means (`raw/check.rs`), what is said about it
+//! (`assertions.rs`).
+
+use std::collections::HashSet;
+
+use heaphound_heap::ClassId;
+
+use crate::assertions::{AssertionKind, Assertions, Reaction, Verdict, Violation};
+use crate::collect::{Phase, log_line};
+use crate::heap::HeapInner;
+use crate::raw::Raw;
+use crate::raw::check::{Checker, Counted};
+use crate::raw::mark::{Ground, Marked};
+use crate::raw::weak::{Waiting, is_marked};
+
+/// Objects that owners may enter all together, at least.
+const OWNER_BUDGET: usize = 1 << 20;
+/// Instances of a class whose paths are looked for when there are too many.
+const MOST_INSTANCES: usize = 1000;
+
+impl HeapInner {
+    /// The classes whose instances some assertion limits.
+    pub(crate) fn counted_classes(&self, assertions: &Assertions) -> Vec<ClassId> {
+        let mut wanted = Vec::new();
+        for assertion in &assertions.classes {
+            match assertion.subclasses {
+                false => wanted.push(assertion.class),
+                true => {
+                    let ids = (1..=self.classes.count() as u32).map(ClassId);
+                    wanted.extend(ids.filter(|&id| self.classes.extends(id, assertion.class)));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
+    }
+
+    /// Runs a phase while instances of classes are counted, and arrivals at objects that were
+    /// asserted unshared listed.
+    pub(crate) fn count<const COUNTS: u8, const ARRIVES: bool>(
+        &self,
+        (ground, phase, wanted): (Ground<'_>, Phase, Vec<ClassId>),
+        total: &mut Marked,
+        waiting: &mut Waiting,
+        counted: &mut Counted,
+    ) {
+        let classes = self.classes.count();
+        let fresh = || Checker::<COUNTS, ARRIVES>::new(classes, &wanted);
+        for one in self.close(ground, phase, total, waiting, fresh) {
+            counted.add(one);
+        }
+    }
+
+    /// Checks all assertions, once everything that lives is marked.
+    pub(crate) fn check_assertions(
+        &self,
+        assertions: &mut Assertions,
+        ground: Ground<'_>,
+        counted: &Counted,
+        live: usize,
+    ) -> Verdict {
+        let mut violations = Vec::new();
+        let violation = |kind, site, raw| Violation {
+            kind,
+            site,
+            raw,
+            references: 0,
+            owner_lives: false,
+        };
+        for entry in &assertions.dead.old {
+            if is_marked(ground, entry.raw) {
+                let kind = assertions.sites[entry.site as usize].kind;
+                violations.push(violation(kind, entry.site, entry.raw));
+            }
+        }
+        let sharing = self.count_sharing(counted);
+        for entry in &assertions.unshared.old {
+            let references = sharing.get(&entry.raw).copied().unwrap_or(0);
+            if references > 1 {
+                violations.push(Violation {
+                    references,
+                    ..violation(AssertionKind::Unshared, entry.site, entry.raw)
+                });
+            }
+        }
+        // The dead own nothing, and are owned by nobody.
+        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
+        assertions.pairs.follow(&mut now);
+        let pairs = &mut assertions.pairs.old;
+        if !pairs.is_sorted() {
+            pairs.sort_unstable();
+        }
+        pairs.dedup();
+        let mut unchecked = HashSet::new();
+        if !pairs.is_empty() {
+            let from = assertions.next_owner;
+            let budget = OWNER_BUDGET.max(live * 4);
+            let ownership = self.check_owners(ground, pairs, from, budget);
+            unchecked = ownership.unchecked;
+            let mut owned: Vec<Raw> = Vec::new();
+            if !ownership.unowned.is_empty() {
+                let with_owner = pairs.iter().filter(|pair| !pair.owner.is_null());
+                owned.extend(with_owner.map(|pair| pair.ownee));
+                owned.sort_unstable();
+            }
+            violations.extend(ownership.unowned.iter().map(|entry| Violation {
+                owner_lives: owned.binary_search(&entry.raw).is_ok(),
+                ..violation(AssertionKind::OwnedBy, entry.site, entry.raw)
+            }));
+            assertions.next_owner = ownership.next;
+        }
+        self.inspect_marked(|view| {
+            let mut classes = Vec::new();
+            for assertion in assertions.classes.clone() {
+                let is_one = |class: ClassId| match assertion.subclasses {
+                    true => self.classes.extends(class, assertion.class),
+                    false => class == assertion.class,
+                };
+                let sum = |which: fn(&(usize, usize)) -> usize| {
+                    let all = counted.classes.iter().enumerate().skip(1);
+                    all.filter(|(id, _)| is_one(ClassId(*id as u32)))
+                        .map(|(_, count)| which(count))
+                        .sum::<usize>()
+                };
+                let amount = match assertions.sites[assertion.site as usize].kind {
+                    AssertionKind::Instances => sum(|count| count.0),
+                    _ => sum(|count| count.1),
+                };
+                if amount > assertion.limit {
+                    let known = assertions.is_standing(&assertion);
+                    let most = if known { 0 } else { MOST_INSTANCES };
+                    let instances = self.live_instances(ground, &is_one, most);
+                    let instances = instances.into_iter().map(|raw| view.object(raw)).collect();
+                    classes.push((assertion, amount, instances));
+                }
+            }
+            let forced = violations.iter().filter(|it| assertions.is_forced(it));
+            let place = |it: &Violation| assertions.sites[it.site as usize].place;
+            let forced = forced.map(|it| (it.raw, place(it))).collect();
+            let number = self.collections();
+            let mut verdict = assertions.judge(view, number, violations, classes, &unchecked);
+            verdict.forced = forced;
+            verdict
+        })
+    }
+
+    /// Tells what assertions have found, and does what is to be done.
+    pub(crate) fn announce(&self, verdict: Verdict) {
+        for (finding, reaction) in verdict.reports {
+            let fingerprint = finding.fingerprint();
+            tracing::error!(heap = self.id, kind = %finding.kind, %fingerprint, "{finding}");
+            match reaction {
+                Reaction::Log | Reaction::ForceTrue => log_line(format_args!("{finding}")),
+                Reaction::Call(call) => call(&finding),
+                Reaction::Halt => {
+                    log_line(format_args!("{finding}"));
+                    let _ = self.halted.set(finding.to_string());
+                    self.safepoints.halt();
+                }
+            }
+        }
+        for (fingerprint, message, times) in verdict.repeats {
+            tracing::warn!(heap = self.id, %fingerprint, times, "still: {message}");
+            if self.config.log {
+                log_line(format_args!(
+                    "still, for the {times}. time: {message} [{fingerprint}]"
+                ));
+            }
+        }
+    }
+}

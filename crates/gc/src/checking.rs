@@ -42,17 +42,17 @@ impl HeapInner {
         wanted
     }
 
-    /// Runs a phase while instances of classes are counted, and arrivals at objects that were
-    /// asserted unshared listed.
-    pub(crate) fn count<const COUNTS: u8, const ARRIVES: bool>(
+    /// Runs a phase while instances of watched classes are counted, and arrivals at objects that
+    /// were asserted unshared listed.
+    pub(crate) fn count(
         &self,
-        (ground, phase, wanted): (Ground<'_>, Phase, Vec<ClassId>),
+        (ground, phase): (Ground<'_>, Phase),
         total: &mut Marked,
         waiting: &mut Waiting,
         counted: &mut Counted,
     ) {
         let classes = self.classes.count();
-        let fresh = || Checker::<COUNTS, ARRIVES>::new(classes, &wanted);
+        let fresh = || Checker::new(classes);
         for one in self.close(ground, phase, total, waiting, fresh) {
             counted.add(one);
         }
@@ -90,14 +90,8 @@ impl HeapInner {
                 });
             }
         }
-        // The dead own nothing, and are owned by nobody.
-        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
-        assertions.pairs.follow(&mut now);
-        let pairs = &mut assertions.pairs.old;
-        if !pairs.is_sorted() {
-            pairs.sort_unstable();
-        }
-        pairs.dedup();
+        assertions.pairs.prepare(|raw| is_marked(ground, raw));
+        let pairs = &assertions.pairs.old;
         let mut unchecked = HashSet::new();
         if !pairs.is_empty() {
             let from = assertions.next_owner;

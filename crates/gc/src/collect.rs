@@ -31,7 +31,7 @@ use crate::error::{ClassShare, OutOfMemory, Shortage};
 use crate::heap::HeapInner;
 use crate::policy;
 use crate::raw::ask::Owed;
-use crate::raw::check::{ALL, Counted, FEW, NOTHING, counting};
+use crate::raw::check::Counted;
 use crate::raw::finalize::Remains;
 use crate::raw::mark::{Census, Ground, Marked, Start, Visitor, mark};
 use crate::raw::mutator::MutatorShared;
@@ -127,6 +127,14 @@ pub(crate) enum Phase {
     /// Dead objects that have another life until their finalizers have run.
     /// Nobody watches.
     Finalizable(Vec<Raw>),
+}
+
+/// Says in the trace words of some classes that their instances are watched, or no longer.
+fn watch(traces: &mut [Trace], classes: &[ClassId], watched: bool) {
+    for class in classes {
+        let trace = &mut traces[class.0 as usize];
+        *trace = trace.watched(watched);
+    }
 }
 
 /// What is wanted of a collection.
@@ -458,37 +466,28 @@ impl HeapInner {
             owed = Owed::default();
         }
         let begin = Instant::now();
-        let ground = self.ground(&collector.traces);
         let mut total = Marked::default();
         let mut waiting = Waiting::default();
         let mut assertions = self.assertions.lock().unwrap();
         let phase = Phase::Roots(owed);
         let checks = cfg!(feature = "assertions");
-        let wanted = match checks {
-            true => self.counted_classes(&assertions),
-            false => Vec::new(),
+        let wanted = match (census.is_some(), checks) {
+            (true, _) => (1..collector.traces.len() as u32).map(ClassId).collect(),
+            (false, true) => self.counted_classes(&assertions),
+            (false, false) => Vec::new(),
         };
-        let counting = if census.is_some() {
-            ALL
-        } else {
-            counting(&wanted)
-        };
+        let watches = !wanted.is_empty() || (checks && assertions.watches());
+        watch(&mut collector.traces, &wanted, true);
+        let ground = self.ground(&collector.traces);
         let mut counted = Counted::default();
-        {
-            let (total, waiting, counted) = (&mut total, &mut waiting, &mut counted);
-            let arrives = checks && assertions.arrives();
-            let job = (ground, phase, wanted);
-            match (counting, arrives) {
-                (NOTHING, false) => {
-                    self.close(ground, job.1, total, waiting, || ());
-                }
-                (NOTHING, true) => self.count::<NOTHING, true>(job, total, waiting, counted),
-                (FEW, false) => self.count::<FEW, false>(job, total, waiting, counted),
-                (FEW, true) => self.count::<FEW, true>(job, total, waiting, counted),
-                (_, false) => self.count::<ALL, false>(job, total, waiting, counted),
-                (_, true) => self.count::<ALL, true>(job, total, waiting, counted),
+        match watches {
+            true => self.count((ground, phase), &mut total, &mut waiting, &mut counted),
+            false => {
+                self.close(ground, phase, &mut total, &mut waiting, || ());
             }
         }
+        watch(&mut collector.traces, &wanted, false);
+        let ground = self.ground(&collector.traces);
         if let Some(census) = census {
             census.add(&Census::of(&counted.classes));
         }
@@ -514,7 +513,7 @@ impl HeapInner {
         }
         if checks {
             let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
-            assertions.follow(&mut now);
+            assertions.forget_dead(&mut now, !forced.is_empty());
             assertions.checked();
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);

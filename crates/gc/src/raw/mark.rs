@@ -38,6 +38,8 @@ pub(crate) trait Visitor: Send {
     const ARRIVALS: bool;
     /// Whether [`Visitor::edge_read`] is wanted.
     const READS: bool;
+    /// Whether [`Visitor::watched`] and [`Visitor::edge_again`] are wanted.
+    const WATCHES: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
 
@@ -53,6 +55,19 @@ pub(crate) trait Visitor: Send {
     /// The target of an edge has its header in the cache now.
     fn edge_arrived(&mut self, tag: Self::Tag, to: Raw, word: Word) {
         let _ = (tag, to, word);
+    }
+
+    /// An object of a class whose trace word says that it is watched is seen for the first
+    /// time: for those who want few objects, which then cost the others a test of a register.
+    #[inline]
+    fn watched(&mut self, word: Word, bytes: usize) {
+        let _ = (word, bytes);
+    }
+
+    /// An edge leads to an object that is marked already.
+    #[inline]
+    fn edge_again(&mut self, to: Raw, word: Word) {
+        let _ = (to, word);
     }
 
     /// Whether the answer is known, so that the trace may end here. What is marked is then
@@ -98,6 +113,8 @@ pub(crate) enum Look {
     Old,
     /// For a later phase.
     Aside,
+    /// To be marked, but not entered: that is for a later phase.
+    Last,
 }
 
 /// The collector's own mark.
@@ -218,7 +235,7 @@ pub(crate) struct Marked {
     pub(crate) ephemerons: Vec<Raw>,
     /// Marked objects that an ephemeron had been waiting for.
     pub(crate) woken: Vec<Raw>,
-    /// Objects that are for a later phase, each as often as it was met.
+    /// Objects that are for a later phase: each as often as it was met, or once if marked.
     pub(crate) aside: Vec<Raw>,
 }
 
@@ -448,8 +465,13 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.visitor.edge_arrived(entry.tag, entry.to, word);
         }
         match marker.look(word) {
-            Look::New => {}
-            Look::Old => return None,
+            Look::New | Look::Last => {}
+            Look::Old => {
+                if V::WATCHES {
+                    self.visitor.edge_again(entry.to, word);
+                }
+                return None;
+            }
             Look::Aside => {
                 self.marked.aside.push(entry.to);
                 return None;
@@ -460,10 +482,17 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
             if marker.is_marked(header.swap(marked)) {
+                if V::WATCHES {
+                    self.visitor.edge_again(entry.to, word);
+                }
                 return None;
             }
         } else {
             header.store(marked);
+        }
+        if matches!(marker.look(word), Look::Last) {
+            self.marked.aside.push(entry.to);
+            return None;
         }
         Some(word)
     }
@@ -481,6 +510,9 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.marked.bytes += bytes;
         }
         self.visitor.object(raw, word, bytes);
+        if V::WATCHES && trace.is_watched() {
+            self.visitor.watched(word, bytes);
+        }
         if word.is_awaited_key() {
             self.marked.woken.push(raw);
         }

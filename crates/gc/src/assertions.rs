@@ -149,6 +149,7 @@ pub(crate) struct Assertions {
     /// Nursery collections since something was asserted that no full one has checked.
     waited: u32,
     unchecked: bool,
+    counts_many: bool,
     /// Where the owners begin that the last collection had no time for.
     pub(crate) next_owner: Raw,
     /// The sites without reactions of their own, to find them again.
@@ -187,6 +188,8 @@ pub(crate) struct Violation {
     pub(crate) owner_lives: bool,
 }
 
+/// One in so many objects is many.
+const MANY: usize = 8;
 /// Hops of paths that one collection tells, more or less.
 const MOST_HOPS: usize = 50_000;
 /// The most paths that one finding shows.
@@ -230,6 +233,16 @@ impl Assertions {
     /// Whether instances must be counted while marking.
     pub(crate) fn counts(&self) -> bool {
         !self.classes.is_empty()
+    }
+
+    /// Whether a large part of the last collection's objects was to be counted.
+    pub(crate) fn counts_many(&self) -> bool {
+        self.counts_many && self.counts()
+    }
+
+    /// Remembers how many of the live objects were to be counted.
+    pub(crate) fn note_counted(&mut self, wanted: usize, live: usize) {
+        self.counts_many = wanted > live / MANY;
     }
 
     /// Whether arrivals at objects must be watched while marking.

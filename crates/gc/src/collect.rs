@@ -129,14 +129,6 @@ pub(crate) enum Phase {
     Finalizable(Vec<Raw>),
 }
 
-/// Says in the trace words of some classes that their instances are watched, or no longer.
-fn watch(traces: &mut [Trace], classes: &[ClassId], watched: bool) {
-    for class in classes {
-        let trace = &mut traces[class.0 as usize];
-        *trace = trace.watched(watched);
-    }
-}
-
 /// What is wanted of a collection.
 pub(crate) struct Request<'r> {
     pub(crate) kind: Kind,
@@ -471,22 +463,36 @@ impl HeapInner {
         let mut assertions = self.assertions.lock().unwrap();
         let phase = Phase::Roots(owed);
         let checks = cfg!(feature = "assertions");
-        let wanted = match (census.is_some(), checks) {
-            (true, _) => (1..collector.traces.len() as u32).map(ClassId).collect(),
-            (false, true) => self.counted_classes(&assertions),
-            (false, false) => Vec::new(),
+        let wanted = match checks {
+            true => self.counted_classes(&assertions, collector.traces.len()),
+            false => Vec::new(),
         };
-        let watches = !wanted.is_empty() || (checks && assertions.watches());
-        watch(&mut collector.traces, &wanted, true);
-        let ground = self.ground(&collector.traces);
-        let mut counted = Counted::default();
-        match watches {
-            true => self.count((ground, phase), &mut total, &mut waiting, &mut counted),
-            false => {
-                self.close(ground, phase, &mut total, &mut waiting, || ());
+        // Where many objects are to be counted, it is quicker to count all.
+        let all = census.is_some() || assertions.counts_many();
+        if !all {
+            for class in &wanted {
+                let trace = &mut collector.traces[class.0 as usize];
+                *trace = trace.watched();
             }
         }
-        watch(&mut collector.traces, &wanted, false);
+        let job = (self.ground(&collector.traces), phase);
+        let (found, waits) = (&mut total, &mut waiting);
+        let counted = match (all, checks && assertions.watches()) {
+            (true, true) => self.count::<true, true>(job, found, waits),
+            (true, false) => self.count::<true, false>(job, found, waits),
+            (false, true) => self.count::<false, true>(job, found, waits),
+            (false, false) if !wanted.is_empty() => self.count::<false, false>(job, found, waits),
+            (false, false) => {
+                self.close(job.0, job.1, found, waits, || ());
+                Counted::default()
+            }
+        };
+        let mut asked = 0;
+        for &class in &wanted {
+            collector.traces[class.0 as usize] = self.classes.get(class).trace;
+            asked += counted.classes[class.0 as usize].0;
+        }
+        assertions.note_counted(asked, total.objects);
         let ground = self.ground(&collector.traces);
         if let Some(census) = census {
             census.add(&Census::of(&counted.classes));

@@ -103,6 +103,8 @@ impl Follows for Pair {
 pub(crate) struct Table<E> {
     young: Vec<E>,
     pub(crate) old: Vec<E>,
+    /// Something was added to the old ones, or they have moved, since they were last sorted.
+    changed: bool,
 }
 
 impl<E> Default for Table<E> {
@@ -110,6 +112,7 @@ impl<E> Default for Table<E> {
         Self {
             young: Vec::new(),
             old: Vec::new(),
+            changed: false,
         }
     }
 }
@@ -118,7 +121,10 @@ impl<E: Follows + PartialEq> Table<E> {
     pub(crate) fn push(&mut self, entry: E) {
         match entry.is_young() {
             true => self.young.push(entry),
-            false => self.old.push(entry),
+            false => {
+                self.old.push(entry);
+                self.changed = true;
+            }
         }
     }
 
@@ -133,11 +139,13 @@ impl<E: Follows + PartialEq> Table<E> {
             kept.then_some(entry)
         });
         self.old.extend(survivors);
+        self.changed = true;
     }
 
     /// When all objects may have died or moved.
     pub(crate) fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
         self.old.retain_mut(|entry| entry.follow(now));
+        self.changed = true;
     }
 }
 
@@ -152,18 +160,22 @@ impl Table<Pair> {
     /// Before they are checked: sorted by owner, each once, without what was taken back, and
     /// without the dead.
     pub(crate) fn prepare(&mut self, is_live: impl Fn(Raw) -> bool) {
-        resolve(&mut self.old);
-        let mut owner = (Raw::NULL, Raw::NULL);
-        self.old.retain_mut(|pair| {
-            // The dead own nothing, and are owned by nobody.
-            if pair.owner != owner.0 {
-                let live = Some(pair.owner).filter(|&it| is_live(it));
-                owner = (pair.owner, live.unwrap_or(Raw::NULL));
+        // First, for most that were added since the last time may be dead.
+        self.old.retain(|pair| is_live(pair.ownee));
+        if std::mem::take(&mut self.changed) {
+            resolve(&mut self.old);
+        }
+        let mut orphans = false;
+        for group in self.old.chunk_by_mut(|a, b| a.owner == b.owner) {
+            if !group[0].owner.is_null() && !is_live(group[0].owner) {
+                // The dead own nothing.
+                group.iter_mut().for_each(|pair| pair.owner = Raw::NULL);
+                orphans = true;
             }
-            pair.owner = owner.1;
-            is_live(pair.ownee)
-        });
-        sort_pairs(&mut self.old);
+        }
+        if orphans {
+            sort_pairs(&mut self.old);
+        }
     }
 }
 
@@ -201,15 +213,16 @@ fn resolve(pairs: &mut Vec<Pair>) {
     pairs.retain(|pair| pair.site != TAKEN_BACK);
 }
 
-/// What is counted and listed while marking, for assertions that need it.
-pub(crate) struct Checker {
-    /// Objects and bytes of each class that is watched.
+/// What is counted and listed while marking, for assertions that need it. `ALL` counts the
+/// instances of all classes, else those of watched ones are; `AGAIN` lists arrivals.
+pub(crate) struct Checker<const ALL: bool, const AGAIN: bool> {
+    /// Objects and bytes of each class.
     classes: Vec<(usize, usize)>,
     /// Objects asserted unshared, as often as they were met again.
     again: Vec<Raw>,
 }
 
-impl Checker {
+impl<const ALL: bool, const AGAIN: bool> Checker<ALL, AGAIN> {
     /// For a heap with so many classes.
     pub(crate) fn new(classes: usize) -> Self {
         Self {
@@ -219,27 +232,30 @@ impl Checker {
     }
 }
 
-impl Visitor for Checker {
+impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
     type Tag = ();
     const READS: bool = false;
     const ARRIVALS: bool = false;
-    const WATCHES: bool = true;
+    const WATCHES: bool = !ALL;
+    const AGAIN: bool = AGAIN;
 
     #[inline]
-    fn object(&mut self, _: Raw, _: Word, _: usize) {}
+    fn object(&mut self, _: Raw, word: Word, bytes: usize) {
+        if ALL {
+            self.watched(ClassId(word.class()), bytes);
+        }
+    }
 
     #[inline]
-    fn watched(&mut self, word: Word, bytes: usize) {
-        let count = &mut self.classes[word.class() as usize];
+    fn watched(&mut self, class: ClassId, bytes: usize) {
+        let count = &mut self.classes[class.0 as usize];
         count.0 += 1;
         count.1 += bytes;
     }
 
     #[inline]
-    fn edge_again(&mut self, to: Raw, word: Word) {
-        if word.is_unshared() {
-            self.again.push(to);
-        }
+    fn unshared_again(&mut self, to: Raw) {
+        self.again.push(to);
     }
 }
 
@@ -252,7 +268,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn add(&mut self, one: Checker) {
+    pub(crate) fn add<const ALL: bool, const AGAIN: bool>(&mut self, one: Checker<ALL, AGAIN>) {
         if self.classes.len() < one.classes.len() {
             self.classes.resize(one.classes.len(), (0, 0));
         }

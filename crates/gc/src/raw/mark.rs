@@ -38,8 +38,10 @@ pub(crate) trait Visitor: Send {
     const ARRIVALS: bool;
     /// Whether [`Visitor::edge_read`] is wanted.
     const READS: bool;
-    /// Whether [`Visitor::watched`] and [`Visitor::edge_again`] are wanted.
+    /// Whether [`Visitor::watched`] is wanted.
     const WATCHES: bool = false;
+    /// Whether [`Visitor::unshared_again`] is wanted.
+    const AGAIN: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
 
@@ -57,17 +59,16 @@ pub(crate) trait Visitor: Send {
         let _ = (tag, to, word);
     }
 
-    /// An object of a class whose trace word says that it is watched is seen for the first
-    /// time: for those who want few objects, which then cost the others a test of a register.
+    /// An object of a class whose trace word says that it is watched is seen for the first time.
     #[inline]
-    fn watched(&mut self, word: Word, bytes: usize) {
-        let _ = (word, bytes);
+    fn watched(&mut self, class: ClassId, bytes: usize) {
+        let _ = (class, bytes);
     }
 
-    /// An edge leads to an object that is marked already.
+    /// An edge leads to an object that was asserted unshared and is marked already.
     #[inline]
-    fn edge_again(&mut self, to: Raw, word: Word) {
-        let _ = (to, word);
+    fn unshared_again(&mut self, to: Raw) {
+        let _ = to;
     }
 
     /// Whether the answer is known, so that the trace may end here. What is marked is then
@@ -467,8 +468,8 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         match marker.look(word) {
             Look::New | Look::Last => {}
             Look::Old => {
-                if V::WATCHES {
-                    self.visitor.edge_again(entry.to, word);
+                if V::AGAIN && word.is_unshared() {
+                    self.met_again(entry.to);
                 }
                 return None;
             }
@@ -482,8 +483,8 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
             if marker.is_marked(header.swap(marked)) {
-                if V::WATCHES {
-                    self.visitor.edge_again(entry.to, word);
+                if V::AGAIN && word.is_unshared() {
+                    self.met_again(entry.to);
                 }
                 return None;
             }
@@ -495,6 +496,45 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             return None;
         }
         Some(word)
+    }
+
+    /// Tells of an object of a watched class, and reads its slots.
+    #[inline(never)]
+    fn read_watched(
+        &mut self,
+        mut stack: Stack<V::Tag>,
+        raw: Raw,
+        word: Word,
+        seen: Trace,
+    ) -> Stack<V::Tag> {
+        let object = self.ground.base.object(raw);
+        let class = ClassId(word.class());
+        let trace = self.ground.classes.get(class).trace;
+        // SAFETY: a live object of that class.
+        let (bytes, counted) = unsafe { (trace.bytes(object), seen.bytes(object)) };
+        self.marked.bytes += bytes - counted;
+        self.visitor.watched(class, bytes);
+        match trace.slots() {
+            Slots::Bitmap(mut bits) => {
+                stack.reserve(BITMAP_SLOTS);
+                while bits != 0 {
+                    let offset = 8 + 4 * bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    // SAFETY: room was made for all slots of a bitmap.
+                    unsafe { self.read_slot(&mut stack, raw, word, object, offset) };
+                }
+                stack
+            }
+            Slots::None => stack,
+            Slots::Array => self.read_array(stack, raw, 0),
+            Slots::Listed => self.read_listed(stack, raw, word),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn met_again(&mut self, to: Raw) {
+        self.visitor.unshared_again(to);
     }
 
     /// Puts what an object refers to onto the stack.
@@ -510,9 +550,6 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.marked.bytes += bytes;
         }
         self.visitor.object(raw, word, bytes);
-        if V::WATCHES && trace.is_watched() {
-            self.visitor.watched(word, bytes);
-        }
         if word.is_awaited_key() {
             self.marked.woken.push(raw);
         }
@@ -530,6 +567,9 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             }
             Slots::None => {}
             Slots::Array => stack = self.read_array(stack, raw, 0),
+            Slots::Listed if V::WATCHES && trace.is_watched() => {
+                stack = self.read_watched(stack, raw, word, trace)
+            }
             Slots::Listed => stack = self.read_listed(stack, raw, word),
         }
         stack

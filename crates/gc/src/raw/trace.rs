@@ -19,7 +19,7 @@ pub(crate) const ELEMENTS_OFFSET: usize = 12;
 /// |---|---|
 /// | 0–1 | how to find slots: by bitmap, as an array, none (plain array), by list |
 /// | 2–14 | fixed part of the size, in granules |
-/// | 15 | watched: somebody wants to see instances marked |
+/// | 15 | watched: see [`Trace::watched`] |
 /// | 16–63 | bitmap of the four-byte words behind the header; shift and offset of a plain array |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Trace(u64);
@@ -88,15 +88,13 @@ impl Trace {
         }
     }
 
-    /// As it is, or as one that is watched. Nothing else depends on it.
-    pub(crate) fn watched(self, watched: bool) -> Self {
-        match watched {
-            true => Self(self.0 | WATCHED),
-            false => Self(self.0 & !WATCHED),
-        }
+    /// What the mark loop gets to see instead when somebody wants to know of instances: it then
+    /// takes the way of listed slots, on which those are told from others, and those
+    /// others pay nothing. The size is right but for the elements of arrays.
+    pub(crate) fn watched(self) -> Self {
+        Self(self.0 & 0x7fff | WATCHED | 3)
     }
 
-    #[inline]
     pub(crate) fn is_watched(self) -> bool {
         self.0 & WATCHED != 0
     }

@@ -9,4 +9,5 @@
 //! Nothing here looks at an object, and nothing here does I/O.
 #![forbid(unsafe_code)]
 
+pub mod resolved;
 pub mod syntax;

@@ -9,5 +9,8 @@
 //! Nothing here looks at an object, and nothing here does I/O.
 #![forbid(unsafe_code)]
 
+pub mod diagnostic;
+mod lexer;
+pub mod parse;
 pub mod resolved;
 pub mod syntax;

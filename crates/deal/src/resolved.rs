@@ -220,7 +220,7 @@ pub enum Formula {
     /// `s == t` of sets.
     SameSet(Box<Set>, Box<Set>),
     /// `dom(a, b)`
-    Dom(From, Path),
+    Dom(Source, Path),
     /// A probe by its name.
     Probe(Box<Probe>),
 }
@@ -388,7 +388,7 @@ pub enum Set {
     /// `reach()`
     ReachAll,
     /// `reach(o)`, `reach(o, avoid)`
-    Reach(From, Option<Box<Set>>),
+    Reach(Source, Option<Box<Set>>),
     /// `pred(o)`
     Pred(Path),
     /// `thread_reach(o, avoid)`, as thread objects.
@@ -407,7 +407,7 @@ pub enum Set {
 
 /// Where a reachability question starts: an object or the objects of a set.
 #[derive(Clone, PartialEq, Debug)]
-pub enum From {
+pub enum Source {
     /// An object.
     Object(Path),
     /// The objects of a set.

@@ -9,7 +9,9 @@
 //! Nothing here looks at an object, and nothing here does I/O.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod diagnostic;
+pub mod fmt;
 mod lexer;
 pub mod parse;
 pub mod resolved;

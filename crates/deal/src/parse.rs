@@ -83,6 +83,8 @@ struct Parser<'a> {
     /// The token at which the last mistake was reported: it is not reported twice.
     wrong_at: Option<usize>,
     depth: usize,
+    /// Whether a `/` belongs to the relation in brackets around here.
+    in_relation: bool,
 }
 
 /// An expression, and how tall it is.
@@ -102,6 +104,7 @@ impl<'a> Parser<'a> {
             diagnostics: lexed.diagnostics,
             wrong_at: None,
             depth: 0,
+            in_relation: false,
         }
     }
 

@@ -109,6 +109,9 @@ pub struct Program {
     pub relations: Vec<Relation>,
     /// Its quantifiers, in the order of the text: an outer one before those inside.
     pub quantifiers: Vec<Quantifier>,
+    /// The paths outside all quantifiers that must lead to an object: where one does not,
+    /// the statement has no answer.
+    pub dereferences: Vec<Dereference>,
 }
 
 /// What a statement says.

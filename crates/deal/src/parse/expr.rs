@@ -366,7 +366,7 @@ impl Parser<'_> {
         if let Some(constant) = constant {
             return Tall::leaf(span, ExprKind::Constant(constant));
         }
-        let is_bare = self.is("(") || self.is("/");
+        let is_bare = self.is("(") || self.is("/") && !self.in_relation;
         match word.as_str() {
             "reach" | "R" if self.is("[") => self.relation(span),
             "R" if is_bare || self.word_at(0).is_some() => self.bare_relation(span, None),
@@ -442,6 +442,7 @@ impl Parser<'_> {
     /// `reach[s/a, b || t](x)`, from the bracket.
     fn relation(&mut self, start: Span) -> Tall {
         self.advance();
+        let was_in_relation = std::mem::replace(&mut self.in_relation, true);
         let inside = self.span();
         let mut parts = Vec::new();
         let mut height = 0;
@@ -471,6 +472,7 @@ impl Parser<'_> {
             }
         }
         let span = self.since(inside);
+        self.in_relation = was_in_relation;
         self.close("]");
         self.related(start, Relation { span, parts }, height)
     }

@@ -65,12 +65,11 @@ impl<'a> Scope<'a> {
 /// let scope = Scope::new(heap.classes()).bind("d", None);
 /// let text = "assertion(forall Node x: reach[d](x) -> x.nxt.prev == x)";
 /// let wrong = compile("heap.deal", text, &scope).unwrap_err();
-/// assert_eq!(
-///     wrong.to_string(),
-///     "heap.deal:1:42: `Node` has no field `nxt`\n  \
-///      assertion(forall Node x: reach[d](x) -> x.nxt.prev == x)\n  \
-///                                                ^^^ did you mean `next`?"
-/// );
+/// let expected = "\
+/// heap.deal:1:43: `Node` has no field `nxt`
+///   assertion(forall Node x: reach[d](x) -> x.nxt.prev == x)
+///                                             ^^^ did you mean `next`?";
+/// assert_eq!(wrong.to_string(), expected);
 /// ```
 pub fn compile(name: &str, text: &str, scope: &Scope<'_>) -> Result<Resolved, Diagnostics> {
     let parsed = parse(text);

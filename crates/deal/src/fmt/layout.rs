@@ -31,6 +31,7 @@ pub fn render(docs: &[Doc]) -> String {
         out: String::new(),
         pending: None,
         column: 0,
+        is_closed: false,
     };
     for doc in docs {
         page.put(doc, 0, false);
@@ -48,6 +49,8 @@ struct Page {
     /// A new line that was begun, with its indentation: nothing stands in it yet.
     pending: Option<usize>,
     column: usize,
+    /// Whether the last line ends in a comment that nothing can follow.
+    is_closed: bool,
 }
 
 impl Page {
@@ -61,23 +64,22 @@ impl Page {
             Doc::NestedLine => self.line(indent + INDENT),
             Doc::Blank => {
                 self.out.truncate(self.out.trim_end().len());
-                self.out.push_str("\n");
+                self.out.push('\n');
                 self.line(indent);
             }
             Doc::Comment(text, own_line) => {
                 // One that ended a line still ends it, whatever began since.
-                match *own_line && self.pending.is_none() && !self.out.is_empty() {
-                    true => self.line(indent),
-                    false if *own_line => (),
-                    false => {
-                        if !self.out.is_empty() {
-                            self.out.truncate(self.out.trim_end_matches(' ').len());
-                            self.pending = None;
-                            self.text(" ");
-                        }
+                if *own_line || self.is_closed {
+                    if self.pending.is_none() && !self.out.is_empty() {
+                        self.line(indent);
                     }
+                } else if !self.out.is_empty() {
+                    self.out.truncate(self.out.trim_end_matches(' ').len());
+                    self.pending = None;
+                    self.text(" ");
                 }
                 self.text(text);
+                self.is_closed = text.starts_with("//");
                 self.line(indent);
             }
             Doc::Concat(docs) => docs.iter().for_each(|doc| self.put(doc, indent, flat)),
@@ -108,6 +110,7 @@ impl Page {
             self.column = indent;
         }
         self.out.push_str(text);
+        self.is_closed = false;
         self.column += text.chars().count();
     }
 

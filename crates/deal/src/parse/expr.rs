@@ -9,7 +9,7 @@ use crate::syntax::{
 };
 
 /// What cannot be the name of a variable.
-pub const RESERVED: [&str; 6] = ["null", "true", "false", "forall", "exists", "num_of"];
+const RESERVED: [&str; 6] = ["null", "true", "false", "forall", "exists", "num_of"];
 
 const UNITS: [(&str, Unit); 8] = [
     ("bytes", Unit::Bytes),
@@ -41,6 +41,11 @@ impl Parser<'_> {
 
     /// Operands and the operators between them that bind as tightly as `least`.
     pub(super) fn binary(&mut self, least: u8) -> Tall {
+        self.deeper(|it| it.operators(least))
+    }
+
+    /// Goes one level deeper, unless that is too deep.
+    fn deeper(&mut self, parse: impl FnOnce(&mut Self) -> Tall) -> Tall {
         let start = self.span();
         if self.depth >= DEEPEST {
             self.report(Diagnostic::new(start, "this nests too deep"));
@@ -49,6 +54,12 @@ impl Parser<'_> {
             return Tall::leaf(self.since(start), ExprKind::Wrong);
         }
         self.depth += 1;
+        let parsed = parse(self);
+        self.depth -= 1;
+        parsed
+    }
+
+    fn operators(&mut self, least: u8) -> Tall {
         let mut left = self.unary();
         while let Some(infix) = self.infix() {
             let binding = match infix {
@@ -68,7 +79,6 @@ impl Parser<'_> {
             }
             left = self.infixed(left, infix);
         }
-        self.depth -= 1;
         left
     }
 
@@ -242,7 +252,13 @@ impl Parser<'_> {
             Some(_) => "a variable",
             None => "a class or a variable",
         };
-        (class, self.name(what))
+        let variable = self.name(what);
+        if RESERVED.contains(&variable.text.as_str()) {
+            let message = format!("`{}` cannot be a variable", variable.text);
+            self.diagnostics
+                .push(Diagnostic::new(variable.span, message));
+        }
+        (class, variable)
     }
 
     fn postfix(&mut self) -> Tall {
@@ -450,7 +466,7 @@ impl Parser<'_> {
             let part = self.span();
             let ends = ["/", "]", "||"].iter().any(|mark| self.is(mark));
             let mut one = |it: &mut Self| {
-                let path = it.postfix();
+                let path = it.deeper(Self::postfix);
                 height = height.max(path.height);
                 path.expr
             };

@@ -13,7 +13,7 @@ use crate::syntax::{
     Name, Quantifier, QuantifierKind, Query, Relation, Rule, Select, Statement, Target,
 };
 
-use layout::{Doc, render};
+use layout::{Doc, group, render};
 
 /// Which signs to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -126,7 +126,7 @@ impl Printer<'_> {
             Item::Statement(it) => vec![self.statement(it)],
         };
         docs.push(text(";"));
-        Doc::Group(docs)
+        group(docs)
     }
 
     fn rule(&mut self, rule: &Rule) -> Vec<Doc> {
@@ -149,8 +149,13 @@ impl Printer<'_> {
         match statement {
             Statement::Assertion(it) => {
                 let head = self.atom(it.span.start, format!("{}(", it.kind.name()));
-                let formula = self.expr(&it.formula, 0);
-                Doc::Group(vec![
+                // A formula in quotes is read without them.
+                let least = match it.formula.kind {
+                    ExprKind::Constant(Constant::Text(_)) => u8::MAX,
+                    _ => 0,
+                };
+                let formula = self.expr(&it.formula, least);
+                group(vec![
                     head,
                     Doc::Nest(vec![Doc::Break, formula]),
                     Doc::Break,
@@ -230,7 +235,7 @@ impl Printer<'_> {
         if let Some(limit) = query.limit {
             nested.extend([Doc::Line, text(format!("limit {limit}"))]);
         }
-        Doc::Group(vec![head, Doc::Nest(nested)])
+        group(vec![head, Doc::Nest(nested)])
     }
 
     fn op(&self, op: BinaryOp) -> &'static str {
@@ -256,7 +261,7 @@ impl Printer<'_> {
         }
         let open = self.atom(expr.span.start, "(");
         let inner = self.bare(expr);
-        Doc::Concat(vec![open, inner, text(")")])
+        Doc::Concat(vec![open, Doc::Nest(vec![inner]), text(")")])
     }
 
     fn bare(&mut self, expr: &Expr) -> Doc {
@@ -290,7 +295,7 @@ impl Printer<'_> {
             ExprKind::Binary(op, ..) => {
                 let mut docs = Vec::new();
                 self.chain(*op, expr, &mut docs);
-                Doc::Group(docs)
+                group(docs)
             }
             ExprKind::InstanceOf(of, class) => {
                 let of = self.expr(of, COMPARISON + 1);
@@ -317,14 +322,17 @@ impl Printer<'_> {
                 Doc::Concat(docs)
             }
             ExprKind::Quantifier(it) => self.quantifier(it),
-            ExprKind::Set(objects) => self.list(at, "{", objects, "}"),
+            ExprKind::Set(objects) => {
+                // `{x | y}` would be a set of those x that satisfy y.
+                self.list(at, "{", objects, "}", POSTFIX)
+            }
             ExprKind::Call(name, arguments) => {
-                self.list(at, &format!("{}(", name.text), arguments, ")")
+                self.list(at, &format!("{}(", name.text), arguments, ")", 0)
             }
             ExprKind::Method(of, name, arguments) => {
                 let of = self.expr(of, POSTFIX);
                 let name_text = format!(".{}(", name.text);
-                let list = self.list(name.span.start, &name_text, arguments, ")");
+                let list = self.list(name.span.start, &name_text, arguments, ")", 0);
                 Doc::Concat(vec![of, list])
             }
             ExprKind::Wrong => self.atom(at, "?"),
@@ -347,15 +355,18 @@ impl Printer<'_> {
             _ => self.chain(op, left, docs),
         }
         let sign = self.op(op);
-        match op.compares() || op.binding() > COMPARISON {
-            true => docs.push(text(format!(" {sign} "))),
-            false => docs.extend([Doc::NestedLine, text(format!("{sign} "))]),
+        if op == BinaryOp::Implies {
+            docs.push(Doc::Nest(vec![Doc::Line, text(format!("{sign} "))]));
+            return self.chain(op, right, docs);
         }
-        match op {
-            BinaryOp::Implies => self.chain(op, right, docs),
-            BinaryOp::In => docs.push(self.expr(right, in_binding(right))),
-            _ => docs.push(self.expr(right, tighter)),
-        }
+        let right = match op {
+            BinaryOp::In => self.expr(right, in_binding(right)),
+            _ => self.expr(right, tighter),
+        };
+        docs.push(match op.binding() >= COMPARISON {
+            true => Doc::Concat(vec![text(format!(" {sign} ")), right]),
+            false => Doc::Nest(vec![Doc::Line, text(format!("{sign} ")), right]),
+        });
     }
 
     fn relation(&mut self, relation: &Relation, docs: &mut Vec<Doc>) {
@@ -379,7 +390,7 @@ impl Printer<'_> {
         if quantifier.kind == QuantifierKind::SetOf {
             let head = self.atom(at, format!("{{{binder} |"));
             let body = self.expr(&quantifier.body, 0);
-            return Doc::Group(vec![head, Doc::Nest(vec![Doc::Line, body]), text("}")]);
+            return group(vec![head, Doc::Nest(vec![Doc::Line, body]), text("}")]);
         }
         let head = match (self.style, quantifier.kind) {
             (Style::Unicode, QuantifierKind::Forall) => format!("∀{binder}"),
@@ -396,10 +407,10 @@ impl Printer<'_> {
             None => self.atom(at, format!("{head}:")),
         };
         nested.extend([Doc::Line, self.expr(&quantifier.body, 0)]);
-        Doc::Group(vec![head, Doc::Nest(nested)])
+        group(vec![head, Doc::Nest(nested)])
     }
 
-    fn list(&mut self, at: usize, open: &str, list: &[Expr], close: &str) -> Doc {
+    fn list(&mut self, at: usize, open: &str, list: &[Expr], close: &str, least: u8) -> Doc {
         let open = self.atom(at, open);
         let mut nested = Vec::new();
         for (nth, expr) in list.iter().enumerate() {
@@ -407,11 +418,11 @@ impl Printer<'_> {
                 0 => nested.push(Doc::Break),
                 _ => nested.extend([text(","), Doc::Line]),
             }
-            nested.push(self.expr(expr, 0));
+            nested.push(self.expr(expr, least));
         }
         match list {
             [] => Doc::Concat(vec![open, text(close)]),
-            _ => Doc::Group(vec![open, Doc::Nest(nested), Doc::Break, text(close)]),
+            _ => group(vec![open, Doc::Nest(nested), Doc::Break, text(close)]),
         }
     }
 }

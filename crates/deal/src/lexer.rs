@@ -47,6 +47,7 @@ pub fn lex(text: &str, start: usize, end: usize) -> Lexed {
         at: start,
         lexed: Lexed::default(),
         starts_line: true,
+        has_comment: false,
     };
     while lexer.at < end {
         lexer.next();
@@ -60,6 +61,8 @@ struct Lexer<'a> {
     at: usize,
     lexed: Lexed,
     starts_line: bool,
+    /// Whether a comment stands in this line.
+    has_comment: bool,
 }
 
 /// Longer marks before their beginnings.
@@ -227,6 +230,7 @@ impl Lexer<'_> {
             '\n' => {
                 self.at += 1;
                 self.starts_line = true;
+                self.has_comment = false;
             }
             c if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
             '/' if self.rest().starts_with("//") => {
@@ -271,8 +275,8 @@ impl Lexer<'_> {
 
     fn comment(&mut self, start: usize) {
         let text = self.text[start..self.at].trim_end().to_string();
-        // A line that begins with a comment begins with it, not with what follows.
-        let own_line = self.starts_line;
+        let own_line = self.starts_line && !self.has_comment;
+        self.has_comment = true;
         self.lexed.comments.push(Comment {
             span: Span::new(start, start + text.len()),
             text,

@@ -305,10 +305,7 @@ fn rule_files() {
             rule q:
                 forall Socket s;
                     is_shared(s); // a range
-                    dom(
-                        current_thread(),
-                        s
-                    );
+                    dom(current_thread(), s);
             rule "with blanks": true;
             // the end
         "#]],
@@ -329,10 +326,9 @@ fn long_formulas_break_at_their_operators() {
                         customer.first_name != null
                             && customer.last_name != null
                             && // names
-                        (reach[database](customer) || customer.state == Removed)
+                            (reach[database](customer) || customer.state == Removed)
                             -> /* gone */
-                        customer.orders.length < 100
-                            && customer.lastOrder.customer == customer
+                        customer.orders.length < 100 && customer.lastOrder.customer == customer
                 );
         "#]],
     );

@@ -6,8 +6,6 @@ pub enum Doc {
     Text(String),
     /// A blank, or a new line.
     Line,
-    /// The same, and what follows in the group is indented.
-    NestedLine,
     /// Nothing, or a new line.
     Break,
     /// A new line.
@@ -19,6 +17,28 @@ pub enum Doc {
     Concat(Vec<Doc>),
     Nest(Vec<Doc>),
     Group(Vec<Doc>),
+}
+
+/// A group. Comments before it stay before it, or they would break it.
+pub fn group(mut docs: Vec<Doc>) -> Doc {
+    let mut all = Vec::new();
+    if let Some(first) = docs.first_mut() {
+        hoist(first, &mut all);
+    }
+    all.push(Doc::Group(docs));
+    Doc::Concat(all)
+}
+
+/// Takes the comments that something begins with.
+fn hoist(doc: &mut Doc, comments: &mut Vec<Doc>) {
+    if let Doc::Concat(docs) = doc {
+        let is_comment = |it: &Doc| matches!(it, Doc::Comment(..));
+        let count = docs.iter().take_while(|it| is_comment(it)).count();
+        comments.extend(docs.drain(..count));
+        if let (0, Some(first)) = (count, docs.first_mut()) {
+            hoist(first, comments);
+        }
+    }
 }
 
 /// Columns that a line should have at most.
@@ -58,10 +78,8 @@ impl Page {
         match doc {
             Doc::Text(text) => self.text(text),
             Doc::Line if flat => self.text(" "),
-            Doc::NestedLine if flat => self.text(" "),
             Doc::Break if flat => (),
             Doc::Line | Doc::Break | Doc::Hard => self.line(indent),
-            Doc::NestedLine => self.line(indent + INDENT),
             Doc::Blank => {
                 self.out.truncate(self.out.trim_end().len());
                 self.out.push('\n');
@@ -127,7 +145,7 @@ fn width_of(docs: &[Doc]) -> Option<usize> {
             width
                 + match doc {
                     Doc::Text(text) => text.chars().count(),
-                    Doc::Line | Doc::NestedLine => 1,
+                    Doc::Line => 1,
                     Doc::Break => 0,
                     Doc::Hard | Doc::Blank | Doc::Comment(..) => return None,
                     Doc::Concat(docs) | Doc::Nest(docs) | Doc::Group(docs) => width_of(docs)?,

@@ -425,15 +425,23 @@ impl Parser<'_> {
     /// `{a, b}`, `{Node x | …}`
     fn braced(&mut self) -> Tall {
         let start = self.span();
-        let mut n = 2;
-        while self.is_nth(n, ".") && self.word_at(n + 1).is_some() {
-            n += 2;
-        }
-        let has_class = self.word_at(n).is_some() && self.is_nth(n + 1, "|");
-        let is_quantifier = self.is_nth(2, "|") && self.word_at(1).is_some()
-            || has_class
-            || self.is_nth(2, "in")
-            || self.word_at(2) == Some("in");
+        // Behind a name, perhaps with its package.
+        let behind = |mut n: usize| {
+            while self.is_nth(n, ".") && self.word_at(n + 1).is_some() {
+                n += 2;
+            }
+            n
+        };
+        let is_in = self.is_nth(2, "in") || self.word_at(2) == Some("in");
+        let is_name =
+            |n: usize| matches!(self.nth(n).kind, TokenKind::Word(_) | TokenKind::Text(_));
+        let is_quantifier = if is_in {
+            is_name(3) && self.is_nth(behind(4), "|")
+        } else {
+            let variable = behind(2);
+            let has_class = self.word_at(variable).is_some() && self.is_nth(variable + 1, "|");
+            is_name(1) && has_class || self.word_at(1).is_some() && self.is_nth(2, "|")
+        };
         if !is_quantifier {
             let (objects, height) = self.arguments("{", "}");
             return self.grow(self.since(start), ExprKind::Set(objects), height);

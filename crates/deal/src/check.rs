@@ -94,6 +94,7 @@ pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
         quantifiers: Vec::new(),
         relations: Vec::new(),
         dereferences: Vec::new(),
+        told_until: 0,
         variables: Vec::new(),
         last_kinds: Kinds::none(),
     };
@@ -114,6 +115,8 @@ struct Checker<'a> {
     quantifiers: Vec<Quantifier>,
     relations: Vec<Relation>,
     dereferences: Vec<Dereference>,
+    /// Up to where it was told that an assertion takes one traversal.
+    told_until: usize,
     /// The logic variables in scope, the innermost last.
     variables: Vec<(String, QuantifierId)>,
     /// What the value that is the statement can be.

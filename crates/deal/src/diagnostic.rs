@@ -147,7 +147,7 @@ impl Shown {
             source.push('…');
         }
         source.truncate(source.trim_end().len());
-        let carets = width_of(marked.trim_end()).min(SHOWN).max(1);
+        let carets = width_of(marked.trim_end()).clamp(1, SHOWN);
         Self {
             line: 1 + text[..at].matches('\n').count(),
             column: 1 + before.chars().count(),

@@ -114,11 +114,14 @@ fn an_unknown_class_has_a_nearest_name() {
 
 #[test]
 fn a_short_name_of_several_classes() {
-    check("rule a: instances(Order) <= 1", expect![[r#"
+    check(
+        "rule a: instances(Order) <= 1",
+        expect![[r#"
         heap.deal:1:19: `Order` can be several classes
           rule a: instances(Order) <= 1
                             ^^^^^ shop::Order or bank::Order
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -302,18 +305,12 @@ fn an_assertion_takes_one_traversal() {
             heap.deal:1:26: an assertion takes one traversal, and `is_shared` takes its own
               assertion(forall Node x: is_shared(x) || reach(d).has(x) || x in {d})
                                        ^^^^^^^^^^^^ as an expression, without `assertion(…)`, it is fine
-            heap.deal:1:42: an assertion takes one traversal, and `reach` takes its own
-              assertion(forall Node x: is_shared(x) || reach(d).has(x) || x in {d})
-                                                       ^^^^^^^^ as an expression, without `assertion(…)`, it is fine
             heap.deal:1:42: an assertion takes one traversal, and `has` takes its own
               assertion(forall Node x: is_shared(x) || reach(d).has(x) || x in {d})
                                                        ^^^^^^^^^^^^^^^ as an expression, without `assertion(…)`, it is fine
             heap.deal:1:61: an assertion takes one traversal, and a set takes its own
               assertion(forall Node x: is_shared(x) || reach(d).has(x) || x in {d})
                                                                           ^^^^^^^^ as an expression, without `assertion(…)`, it is fine
-            heap.deal:1:66: an assertion takes one traversal, and a set takes its own
-              assertion(forall Node x: is_shared(x) || reach(d).has(x) || x in {d})
-                                                                               ^^^ as an expression, without `assertion(…)`, it is fine
         "#]],
     );
 }
@@ -666,9 +663,9 @@ fn all_mistakes_of_a_text_are_told() {
             heap.deal:3:46: expected `:` behind the variable, found `x`
               rule b eror: assertion(forall Node x x.nxt == null);
                                                    ^
-            heap.deal:3:59: expected an expression, found `)`
+            heap.deal:3:48: neither `Node` nor a subclass has a field `nxt`
               rule b eror: assertion(forall Node x x.nxt == null);
-                                                                ^
+                                                     ^^^ did you mean `next`?
             heap.deal:4:28: expected an expression, found `==`
               rule c: (d.next == == null && d.prv != null;
                                  ^^
@@ -678,9 +675,6 @@ fn all_mistakes_of_a_text_are_told() {
             heap.deal:4:52: expected `)`, found `;`
               rule c: (d.next == == null && d.prv != null;
                                                          ^
-            heap.deal:5:17: true or false does not compare with a number
-              rule d: d.next = d < 3 && d..next == 1;
-                      ^^^^^^^^^^^^^^ a num_of that is compared stands in parentheses
             heap.deal:5:28: comparisons do not chain
               rule d: d.next = d < 3 && d..next == 1;
                                  ^ join two of them with &&
@@ -690,9 +684,6 @@ fn all_mistakes_of_a_text_are_told() {
             heap.deal:6:25: expected `]`, found `x`
               rule e: reach[d x && true;
                               ^
-            heap.deal:6:34: expected `(` and the logic variable behind a relation, found `;`
-              rule e: reach[d x && true;
-                                       ^
             heap.deal:7:17: a character constant has one character
               rule f: 'ab' == "c;
                       ^^^^ text stands in "…"
@@ -770,23 +761,32 @@ fn long_lines_are_cut() {
         vec!["x.next == x"; 20].join(" && "),
         vec!["x.prev == x"; 20].join(" && "),
     );
-    check(&text, expect![[r#"
+    check(
+        &text,
+        expect![[r#"
         heap.deal:1:328: neither `Node` nor a subclass has a field `nxt`
           …t == x && x.next == x && x.next == x && x.next == x && x.next == x && x.nxt == x && x.prev == x && x.prev == x && x.prev == x && x.prev == x && …
                                                                                    ^^^ did you mean `next`?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_mistake_at_the_end_is_at_the_end() {
-    check("assertion(forall Node x: ", expect![[r#"
+    check(
+        "assertion(forall Node x: ",
+        expect![[r#"
         heap.deal:1:26: expected an expression, found the end of the text
           assertion(forall Node x:
                                    ^
-    "#]]);
-    check("d ==\n\n", expect![[r#"
-        heap.deal:3:1: expected an expression, found the end of the text
+    "#]],
+    );
+    check(
+        "d ==\n\n",
+        expect![[r#"
+            heap.deal:3:1: expected an expression, found the end of the text
   
-          ^
-    "#]]);
+              ^
+        "#]],
+    );
 }

@@ -199,7 +199,10 @@ impl Checker<'_> {
 
     /// What takes a traversal of its own has no place in an assertion.
     fn not_in_assertion(&mut self, span: Span, what: &str) {
-        if self.assertion.is_some() {
+        // Once for all that is in it.
+        let inside = span.end <= self.told_until;
+        if self.assertion.is_some() && !inside {
+            self.told_until = span.end;
             let message = format!("an assertion takes one traversal, and {what} takes its own");
             let hint = "as an expression, without `assertion(…)`, it is fine";
             self.report(Diagnostic::new(span, message).hint(hint));

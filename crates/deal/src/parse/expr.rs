@@ -73,11 +73,15 @@ impl Parser<'_> {
             let was_comparison = matches!(&left.expr.kind,
                 ExprKind::Binary(op, ..) if op.compares());
             // Parentheses are gone from the tree but not from the text.
-            if compares && was_comparison && left.expr.span.end == self.last_end() {
+            let chains = compares && was_comparison && left.expr.span.end == self.last_end();
+            if chains {
                 let diagnostic = Diagnostic::new(self.span(), "comparisons do not chain");
                 self.report(diagnostic.hint("join two of them with &&"));
             }
             left = self.infixed(left, infix);
+            if chains {
+                left = Tall::leaf(left.expr.span, ExprKind::Wrong);
+            }
         }
         left
     }
@@ -194,8 +198,6 @@ impl Parser<'_> {
         let is_jml = self.is(";");
         if !self.eat(":") && !self.eat(";") && !self.eat(".") {
             self.expected("`:` behind the variable");
-            self.skip_to(&[":", "->", "&&", "||", ";"]);
-            self.eat(":");
         }
         let mut body = self.tall();
         let mut range = None;
@@ -346,6 +348,8 @@ impl Parser<'_> {
         if !self.is(mark) {
             self.expected(&format!("`{mark}`"));
             self.skip_to(&[mark, ";"]);
+            // What stands there instead is no mistake of its own.
+            self.wrong_at = Some(self.at);
         }
         self.eat(mark);
     }

@@ -250,7 +250,9 @@ impl<'a> Parser<'a> {
 
     fn report(&mut self, diagnostic: Diagnostic) {
         // What follows from a mistake is told already.
-        let wrong = self.token().kind == TokenKind::Wrong;
+        let before = self.at.saturating_sub(1);
+        let near = &self.tokens[before..=self.at];
+        let wrong = near.iter().any(|it| it.kind == TokenKind::Wrong);
         if self.wrong_at != Some(self.at) && !wrong {
             self.diagnostics.push(diagnostic);
         }
@@ -258,9 +260,13 @@ impl<'a> Parser<'a> {
     }
 
     fn expected(&mut self, what: &str) {
-        let span = self.span();
+        let mut span = self.span();
         let found = match &self.token().kind {
-            TokenKind::End => "the end of the text".into(),
+            TokenKind::End => {
+                // Behind what was written last: blank lines show nothing.
+                span = Span::new(self.last_end(), self.last_end());
+                "the end".into()
+            }
             _ => {
                 let shown: String = self.text[span.start..span.end].chars().take(40).collect();
                 format!("`{shown}`")

@@ -1,11 +1,11 @@
 //! Files: bindings, rules, and the statements in them.
 
 use super::Parser;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::lexer::{TokenKind, continues_word};
 use crate::syntax::{
-    Assertion, AssertionKind, Expr, Fold, GcAssertion, GcAssertionKind, Item, Let, Limit, Name,
-    Query, Rule, Select, Severity, Statement, Target,
+    Assertion, AssertionKind, Expr, ExprKind, Fold, GcAssertion, GcAssertionKind, Item, Let, Limit,
+    Name, Query, Rule, Select, Severity, Statement, Target,
 };
 
 /// The names of GC assertions.
@@ -52,16 +52,21 @@ impl Parser<'_> {
             Some("error") => Some(Severity::Error),
             Some("warning") => Some(Severity::Warning),
             Some("note") => Some(Severity::Note),
+            // Something else stands there, or the colon is missing.
             Some(word) => {
-                let message = format!("`{word}` is no severity");
-                let known = ["error", "warning", "note"];
-                let diagnostic = Diagnostic::new(self.span(), message);
-                let diagnostic = match crate::diagnostic::nearest(word, known.into_iter()) {
-                    Some(_) => diagnostic.meant(word, known.into_iter()),
-                    None => diagnostic.hint("there are error, warning and note"),
+                let known = || ["error", "warning", "note"].into_iter();
+                let diagnostic = Diagnostic::new(self.span(), format!("`{word}` is no severity"));
+                let diagnostic = match nearest(word, known()) {
+                    Some(_) => Some(diagnostic.meant(word, known())),
+                    None if self.is_nth(1, ":") => {
+                        Some(diagnostic.hint("there are error, warning and note"))
+                    }
+                    None => None,
                 };
-                self.report(diagnostic);
-                Some(Severity::Error)
+                diagnostic.map(|diagnostic| {
+                    self.report(diagnostic);
+                    Severity::Error
+                })
             }
             None => None,
         };
@@ -72,10 +77,7 @@ impl Parser<'_> {
             TokenKind::Text(_) => Some(self.name_or_text("a message")),
             _ => None,
         };
-        if !self.expect(":", " and then what must hold") {
-            self.skip_to(&[":", ";"]);
-            self.eat(":");
-        }
+        self.expect(":", " and then what must hold");
         let statement = self.statement();
         Item::Rule(Rule {
             span: self.since(start),
@@ -148,7 +150,9 @@ impl Parser<'_> {
         // With escapes, places in the text would not be places in the string.
         if self.text.get(start..end) != Some(text) {
             let message = "a formula in quotes has no escapes";
-            self.report(Diagnostic::new(span, message).hint("leave the quotes out"));
+            self.diagnostics
+                .push(Diagnostic::new(span, message).hint("leave the quotes out"));
+            return Expr::new(span, ExprKind::Wrong);
         }
         let mut inner = Parser::new(self.text, start, end.max(start));
         let formula = inner.expr();

@@ -524,7 +524,11 @@ impl Lexer<'_> {
         let span = Span::new(start, self.at);
         let known = BACKSLASHED.iter().map(|(it, _)| *it);
         let message = format!("`\\{word}` is not known");
-        let diagnostic = Diagnostic::new(span, message).meant(&word, known);
+        let mut diagnostic = Diagnostic::new(span, message);
+        // To look for what was meant takes time, and nobody reads that many.
+        if self.lexed.diagnostics.len() < 100 {
+            diagnostic = diagnostic.meant(&word, known);
+        }
         self.lexed.diagnostics.push(diagnostic);
         self.push(start, TokenKind::Wrong);
     }

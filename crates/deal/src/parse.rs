@@ -70,9 +70,9 @@ pub fn parse_statement(name: &str, text: &str) -> Result<Statement, Diagnostics>
 }
 
 /// How deep brackets nest.
-const DEEPEST: usize = 100;
+const DEEPEST: usize = 64;
 /// How tall a tree grows: as many operators as one text may chain.
-const TALLEST: usize = 400;
+const TALLEST: usize = 256;
 
 struct Parser<'a> {
     text: &'a str,

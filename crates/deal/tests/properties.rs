@@ -449,3 +449,32 @@ fn many_rules_are_no_trouble() {
     never_panics(&rules);
     formats_well(&rules);
 }
+
+#[test]
+fn the_tallest_trees_fit_on_a_small_stack() {
+    let check = || {
+        for (open, leaf, close) in [
+            ("!", "true", ""),
+            ("true && ", "true", ""),
+            ("true -> ", "true", ""),
+            ("(true || ", "true", ")"),
+            ("reach(d).union(", "reach(d)", ")"),
+            ("exists x: !(", "x == d", ")"),
+            ("", "d", ".next"),
+            ("", "{d}", ".union({d})"),
+        ] {
+            let most = (1..400).rev().step_by(7).find(|&count| {
+                let text = format!("{}{leaf}{}", open.repeat(count), close.repeat(count));
+                never_panics(&text);
+                formats_well(&text);
+                parse(&text).diagnostics.is_empty()
+            });
+            assert!(
+                most.is_some_and(|most| most >= 24),
+                "{open}{leaf}{close}: {most:?}"
+            );
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    thread.spawn(check).unwrap().join().unwrap();
+}

@@ -49,7 +49,7 @@ const METHODS: [(&str, usize, usize); 8] = [
 ];
 
 impl Checker<'_> {
-    pub(super) fn call(&mut self, name: &Name, arguments: &[Expr], _: Span) -> Option<Term> {
+    pub(super) fn call(&mut self, name: &Name, arguments: &[Expr]) -> Option<Term> {
         let function = self.known(name, arguments.len(), &FUNCTIONS, "function")?;
         let object = |it: &mut Self, n: usize| it.object(&arguments[n]);
         let probe = |probe| Some(Term::Formula(Formula::Probe(Box::new(probe))));

@@ -12,61 +12,109 @@ use crate::resolved::{
 use crate::syntax::{self, AssertionKind, BinaryOp, Expr, ExprKind, Name, QuantifierKind, Span};
 
 impl Checker<'_> {
-    /// What an expression is.
+    /// What an expression is. Each kind has a function of its own, so that a tall tree needs
+    /// little stack.
     pub(super) fn term(&mut self, expr: &Expr) -> Term {
         let span = expr.span;
-        match &expr.kind {
+        let term = match &expr.kind {
             ExprKind::Name(_) | ExprKind::Host(_) | ExprKind::Field(..) | ExprKind::Element(..) => {
-                match self.path(expr) {
-                    Some((path, kinds)) => {
-                        self.dereferenced(&path);
-                        Term::Value(Operand::Path(path), kinds)
-                    }
-                    None => Term::Wrong,
-                }
+                self.value(expr)
             }
             ExprKind::Constant(constant) => self.constant(constant, span),
-            ExprKind::Not(of) => match self.formula(of) {
-                Some(of) => Term::Formula(Formula::Not(Box::new(of))),
-                None => Term::Wrong,
-            },
-            ExprKind::Binary(op, left, right) => self.binary(*op, left, right, span),
-            ExprKind::InstanceOf(of, class) => {
-                let path = self.object(of);
-                let is_any = class.text == "Object";
-                let classes = self.range(Some(class));
-                match path {
-                    Some(path) if is_any || !classes.is_all() => {
-                        Term::Formula(Formula::InstanceOf(path, classes))
-                    }
-                    _ => Term::Wrong,
+            ExprKind::Not(of) => self.not(of),
+            ExprKind::Binary(op, left, right) => match op {
+                BinaryOp::Iff | BinaryOp::Implies | BinaryOp::Or | BinaryOp::And => {
+                    self.joined(*op, left, right)
                 }
-            }
-            ExprKind::HasLabel(of, label) => match self.object(of) {
-                Some(path) => Term::Formula(Formula::Label(path, self.label(label))),
-                None => Term::Wrong,
+                BinaryOp::Union | BinaryOp::Intersection | BinaryOp::Difference => {
+                    self.not_in_assertion(span, "a set");
+                    self.combined(*op, left, right)
+                }
+                BinaryOp::In => {
+                    self.not_in_assertion(span, "a set");
+                    self.member(left, right)
+                }
+                op => Some(self.compare(*op, left, right, span)),
             },
+            ExprKind::InstanceOf(of, class) => self.instance_of(of, class),
+            ExprKind::HasLabel(of, label) => self.has_label(of, label),
             ExprKind::Reach(relation, of) => self.reach(relation, of),
             ExprKind::Quantifier(quantifier) => self.quantified(quantifier),
             ExprKind::Set(objects) => {
                 self.not_in_assertion(span, "a set");
-                let objects: Vec<Option<Path>> = objects.iter().map(|it| self.object(it)).collect();
-                match objects.into_iter().collect() {
-                    Some(objects) => Term::Set(Set::Literal(objects)),
-                    None => Term::Wrong,
-                }
+                self.literal(objects)
             }
             ExprKind::Call(name, arguments) => {
                 self.not_in_assertion(span, &format!("`{}`", name.text));
-                self.call(name, arguments, span).unwrap_or(Term::Wrong)
+                self.call(name, arguments)
             }
             ExprKind::Method(of, name, arguments) => {
                 self.not_in_assertion(span, &format!("`{}`", name.text));
-                let term = self.method(of, name, arguments, span);
-                term.unwrap_or(Term::Wrong)
+                self.method(of, name, arguments, span)
             }
-            ExprKind::Wrong => Term::Wrong,
-        }
+            ExprKind::Wrong => None,
+        };
+        term.unwrap_or(Term::Wrong)
+    }
+
+    fn value(&mut self, expr: &Expr) -> Option<Term> {
+        let (path, kinds) = self.path(expr)?;
+        self.dereferenced(&path);
+        Some(Term::Value(Operand::Path(path), kinds))
+    }
+
+    fn not(&mut self, of: &Expr) -> Option<Term> {
+        let of = self.formula(of)?;
+        Some(Term::Formula(Formula::Not(Box::new(of))))
+    }
+
+    fn instance_of(&mut self, of: &Expr, class: &Name) -> Option<Term> {
+        let path = self.object(of);
+        let classes = self.range(Some(class));
+        // An unknown class was reported.
+        let is_known = class.text == "Object" || !classes.is_all();
+        let path = path.filter(|_| is_known)?;
+        Some(Term::Formula(Formula::InstanceOf(path, classes)))
+    }
+
+    fn has_label(&mut self, of: &Expr, label: &Name) -> Option<Term> {
+        let path = self.object(of)?;
+        Some(Term::Formula(Formula::Label(path, self.label(label))))
+    }
+
+    fn literal(&mut self, objects: &[Expr]) -> Option<Term> {
+        // All of them, so that all mistakes are told.
+        let objects: Vec<Option<Path>> = objects.iter().map(|it| self.object(it)).collect();
+        let objects: Option<Vec<Path>> = objects.into_iter().collect();
+        Some(Term::Set(Set::Literal(objects?)))
+    }
+
+    fn joined(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Option<Term> {
+        let left = self.formula(left).map(Box::new);
+        let right = self.formula(right).map(Box::new);
+        let (left, right) = (left?, right?);
+        Some(Term::Formula(match op {
+            BinaryOp::Iff => Formula::Iff(left, right),
+            BinaryOp::Implies => Formula::Implies(left, right),
+            BinaryOp::Or => Formula::Or(left, right),
+            _ => Formula::And(left, right),
+        }))
+    }
+
+    fn combined(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Option<Term> {
+        let left = self.set(left).map(Box::new);
+        let right = self.set(right).map(Box::new);
+        let (left, right) = (left?, right?);
+        Some(Term::Set(match op {
+            BinaryOp::Union => Set::Union(left, right),
+            BinaryOp::Intersection => Set::Intersection(left, right),
+            _ => Set::Difference(left, right),
+        }))
+    }
+
+    fn member(&mut self, object: &Expr, set: &Expr) -> Option<Term> {
+        let (object, set) = (self.object(object), self.set(set));
+        Some(Term::Formula(Formula::In(object?, Box::new(set?))))
     }
 
     /// An expression that must be true or false.
@@ -92,7 +140,7 @@ impl Checker<'_> {
         }
     }
 
-    fn constant(&mut self, constant: &syntax::Constant, span: Span) -> Term {
+    fn constant(&mut self, constant: &syntax::Constant, span: Span) -> Option<Term> {
         let none = Kinds::none();
         let plain = |value| Constant::Plain(value);
         let (constant, kinds) = match constant {
@@ -110,7 +158,7 @@ impl Checker<'_> {
                     (_, Ok(value)) => Value::Signed(value),
                     _ => {
                         self.wrong(span, "no field holds a number as large as this");
-                        return Term::Wrong;
+                        return None;
                     }
                 };
                 (plain(value), Kinds::number())
@@ -131,42 +179,7 @@ impl Checker<'_> {
                 },
             ),
         };
-        Term::Value(Operand::Constant(constant), kinds)
-    }
-
-    fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr, span: Span) -> Term {
-        let join: fn(Box<Formula>, Box<Formula>) -> Formula = match op {
-            BinaryOp::Iff => Formula::Iff,
-            BinaryOp::Implies => Formula::Implies,
-            BinaryOp::Or => Formula::Or,
-            BinaryOp::And => Formula::And,
-            BinaryOp::Union | BinaryOp::Intersection | BinaryOp::Difference => {
-                self.not_in_assertion(span, "a set");
-                let sets = (self.set(left), self.set(right));
-                let (Some(left), Some(right)) = sets else {
-                    return Term::Wrong;
-                };
-                let (left, right) = (Box::new(left), Box::new(right));
-                return Term::Set(match op {
-                    BinaryOp::Union => Set::Union(left, right),
-                    BinaryOp::Intersection => Set::Intersection(left, right),
-                    _ => Set::Difference(left, right),
-                });
-            }
-            BinaryOp::In => {
-                self.not_in_assertion(span, "a set");
-                let (object, set) = (self.object(left), self.set(right));
-                return match (object, set) {
-                    (Some(object), Some(set)) => Term::Formula(Formula::In(object, Box::new(set))),
-                    _ => Term::Wrong,
-                };
-            }
-            _ => return self.compare(op, left, right, span),
-        };
-        match (self.formula(left), self.formula(right)) {
-            (Some(left), Some(right)) => Term::Formula(join(Box::new(left), Box::new(right))),
-            _ => Term::Wrong,
-        }
+        Some(Term::Value(Operand::Constant(constant), kinds))
     }
 
     /// An expression that must be a set.
@@ -209,13 +222,13 @@ impl Checker<'_> {
         }
     }
 
-    fn reach(&mut self, relation: &syntax::Relation, of: &Expr) -> Term {
+    fn reach(&mut self, relation: &syntax::Relation, of: &Expr) -> Option<Term> {
         let variable = match &of.kind {
             ExprKind::Name(name) => {
                 let variable = self.variables.iter().rev().find(|(it, _)| it == name);
                 variable.map(|&(_, id)| id)
             }
-            ExprKind::Wrong => return Term::Wrong,
+            ExprKind::Wrong => return None,
             _ => None,
         };
         let id = self.relation(relation);
@@ -227,12 +240,9 @@ impl Checker<'_> {
                 None => diagnostic.hint("of other objects ask reach(source).has(object)"),
             };
             self.report(diagnostic);
-            return Term::Wrong;
+            return None;
         };
-        match id {
-            Some(id) => Term::Formula(Formula::Reach(id, variable)),
-            None => Term::Wrong,
-        }
+        Some(Term::Formula(Formula::Reach(id?, variable)))
     }
 
     /// The number of a relation. Equal ones have the same.
@@ -301,7 +311,7 @@ impl Checker<'_> {
         None
     }
 
-    fn quantified(&mut self, quantifier: &syntax::Quantifier) -> Term {
+    fn quantified(&mut self, quantifier: &syntax::Quantifier) -> Option<Term> {
         let syntax::Quantifier { span, kind, .. } = *quantifier;
         let is_formula = matches!(kind, QuantifierKind::Forall | QuantifierKind::Exists);
         let head = Span::new(span.start, quantifier.variable.span.end.max(span.start));
@@ -326,17 +336,17 @@ impl Checker<'_> {
         let own = &mut self.quantifiers[id.0 as usize];
         own.dereferences.sort_by_key(|it| it.path.steps.len());
         match (body, range) {
-            (None, _) | (_, Some(None)) => return Term::Wrong,
+            (None, _) | (_, Some(None)) => return None,
             (Some(body), range) => {
                 own.body = body;
                 own.range = range.flatten();
             }
         }
-        match kind {
+        Some(match kind {
             QuantifierKind::NumOf => Term::Value(Operand::Count(id), Kinds::number()),
             QuantifierKind::SetOf => Term::Set(Set::Of(id)),
             _ => Term::Formula(Formula::Quantified(id)),
-        }
+        })
     }
 
     /// Opens a quantifier: its variable is in scope until it is popped.

@@ -369,7 +369,7 @@ fn formats_well(text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn what_is_printed_parses_to_the_same_tree(file in files()) {

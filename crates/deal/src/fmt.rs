@@ -1,7 +1,8 @@
 //! The formatter: a tree as text, in one way.
 //!
-//! Comments stay before what they stood before, or behind the line that they ended. Text
-//! that was formatted is left as it is, and says what it said.
+//! Comments stay between the operands that they stood between; one that stood before an
+//! operator comes to stand behind it, for operators have no place in the tree. Text that was
+//! formatted is left as it is, and says what it said.
 
 mod layout;
 

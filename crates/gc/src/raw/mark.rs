@@ -396,10 +396,13 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         };
         let mut queue = [nothing; QUEUE];
         let (mut place, mut queued) = (0, 0);
+        // Copies, which no call can change, and which so may stay in registers.
+        let (base, marker) = (self.ground.base, self.marker);
+        let traces = self.ground.traces;
         loop {
             let incoming = match stack.pop() {
                 Some(entry) => {
-                    prefetch(self.ground.base.object(entry.to));
+                    prefetch(base.object(entry.to));
                     queued += 1;
                     entry
                 }
@@ -418,8 +421,8 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 continue;
             }
             queued -= 1;
-            if let Some(word) = self.claim::<PARALLEL>(entry) {
-                stack = self.scan(stack, entry.to, word);
+            if let Some(word) = self.claim::<PARALLEL>(base, marker, entry) {
+                stack = self.scan(base, traces, marker, stack, entry.to, word);
             }
             // Now and then: a few objects more or less do not matter.
             if V::STOPS && place % QUEUE == 0 && self.is_over() {
@@ -457,10 +460,14 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
 
     /// Marks an object; answers its header if it was white.
     #[inline(always)]
-    fn claim<const PARALLEL: bool>(&mut self, entry: Entry<V::Tag>) -> Option<Word> {
-        let marker = self.marker;
+    fn claim<const PARALLEL: bool>(
+        &mut self,
+        base: Base,
+        marker: M,
+        entry: Entry<V::Tag>,
+    ) -> Option<Word> {
         // SAFETY: slots of live objects and roots refer to live objects (H3).
-        let header = unsafe { self.ground.base.header(entry.to) };
+        let header = unsafe { base.header(entry.to) };
         let word = header.load();
         if V::ARRIVALS {
             self.visitor.edge_arrived(entry.tag, entry.to, word);
@@ -539,13 +546,20 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
 
     /// Puts what an object refers to onto the stack.
     #[inline(always)]
-    fn scan(&mut self, mut stack: Stack<V::Tag>, raw: Raw, word: Word) -> Stack<V::Tag> {
-        let Ground { base, traces, .. } = self.ground;
+    fn scan(
+        &mut self,
+        base: Base,
+        traces: &[Trace],
+        marker: M,
+        mut stack: Stack<V::Tag>,
+        raw: Raw,
+        word: Word,
+    ) -> Stack<V::Tag> {
         let trace = traces[word.class() as usize];
         let object = base.object(raw);
         // SAFETY: a live object of that class.
         let bytes = unsafe { trace.bytes(object) };
-        if self.marker.counts(word) {
+        if marker.counts(word) {
             self.marked.objects += 1;
             self.marked.bytes += bytes;
         }

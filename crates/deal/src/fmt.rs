@@ -482,7 +482,7 @@ fn rule_name(name: &str) -> String {
     }
 }
 
-fn host_name(name: &HostName) -> String {
+pub(crate) fn host_name(name: &HostName) -> String {
     match name {
         HostName::Object { class, number } => format!("{}#{number}", class_name(class)),
         HostName::Root { kind, name, index } => {

@@ -27,9 +27,14 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod datum;
 pub mod diagnostic;
 pub mod fmt;
+pub mod interpret;
 mod lexer;
 pub mod parse;
+pub mod plan;
+pub mod predicate;
 pub mod resolved;
 pub mod syntax;
+pub mod traverse;

@@ -13,6 +13,7 @@
 pub mod class;
 #[doc(hidden)]
 pub mod crew;
+pub mod fields;
 pub mod finding;
 pub mod overhead;
 pub mod path;

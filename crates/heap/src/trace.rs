@@ -32,6 +32,15 @@ pub enum Filter {
     StopAt(Visit),
     /// Objects that carry this are left for a later phase.
     SetAside(Visit),
+    /// For a series of phases that enter each object once between them, though each has a mark
+    /// of its own: objects that carry a mark given out from `since` up to the phase's are
+    /// not entered again, and objects that carry `avoid` are neither entered nor marked.
+    Once {
+        /// The first mark of the series.
+        since: Visit,
+        /// A label, which was given out before.
+        avoid: Visit,
+    },
 }
 
 /// One step of a plan.

@@ -169,11 +169,19 @@ impl<const FULL: bool> Marker for VisitMark<FULL> {
             };
         }
         match self.filter {
+            Filter::Once { since, .. } if (since.0..=self.visit.0).contains(&visit.0) => {
+                match self.collection {
+                    Some(epoch) if !word.is_marked(epoch) => Look::Aside,
+                    _ => Look::Old,
+                }
+            }
             // A collection will have to start from there.
-            Filter::StopAt(label) if visit == label => match self.collection {
-                Some(_) => Look::Aside,
-                None => Look::Old,
-            },
+            Filter::StopAt(label) | Filter::Once { avoid: label, .. } if visit == label => {
+                match self.collection {
+                    Some(_) => Look::Aside,
+                    None => Look::Old,
+                }
+            }
             Filter::SetAside(label) if visit == label => Look::Aside,
             _ => Look::New,
         }

@@ -39,6 +39,7 @@ mod capture;
 pub(crate) mod check;
 pub(crate) mod compact;
 mod ephemeron;
+mod fields;
 pub(crate) mod finalize;
 pub(crate) mod handle;
 pub(crate) mod header;

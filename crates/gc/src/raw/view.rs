@@ -141,6 +141,42 @@ pub(super) unsafe fn elements_at(base: Base, raw: Raw, class: &ClassInfo) -> Opt
     }
 }
 
+/// An element of an array of plain data, or a byte of a string.
+///
+/// # Safety
+/// An object of that class is there, and the world is stopped.
+pub(super) unsafe fn value_at(
+    base: Base,
+    raw: Raw,
+    class: &ClassInfo,
+    index: usize,
+) -> Option<Value> {
+    let (kind, start) = match class.elements? {
+        Elements::Refs => return None,
+        Elements::Plain(kind) => (kind, plain_array(kind).1),
+        Elements::Text => (PlainKind::U8, ELEMENTS_OFFSET),
+    };
+    let width = kind.bytes();
+    // SAFETY: an array has as many elements of that width as its length says.
+    unsafe {
+        let inside = index < array_len(base.object(raw));
+        inside.then(|| kind.decode(bits_at(base, raw, start + index * width, width)))
+    }
+}
+
+/// The text of a string object.
+///
+/// # Safety
+/// An object of that class is there, and the world is stopped.
+pub(super) unsafe fn text_at(base: Base, raw: Raw, class: &ClassInfo) -> Option<String> {
+    if class.elements != Some(Elements::Text) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { elements_at(base, raw, class) }?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 impl<'v> HeapView for StoppedHeap<'v> {
     type Object = ObjectId<'v>;
 
@@ -295,18 +331,9 @@ impl<'v> HeapView for StoppedHeap<'v> {
     }
 
     fn plain_element(&self, object: ObjectId<'v>, index: usize) -> Option<Value> {
-        let (kind, start) = match self.class(self.class_of(object)).elements? {
-            Elements::Refs => return None,
-            Elements::Plain(kind) => (kind, plain_array(kind).1),
-            Elements::Text => (PlainKind::U8, ELEMENTS_OFFSET),
-        };
-        if index >= self.length_of(object)? {
-            return None;
-        }
-        let width = kind.bytes();
-        // SAFETY: an array has as many elements of that width as its length says.
-        let bits = unsafe { bits_at(self.heap.base, object.0, start + index * width, width) };
-        Some(kind.decode(bits))
+        let class = self.class(self.class_of(object));
+        // SAFETY: an object of that class in the stopped heap.
+        unsafe { value_at(self.heap.base, object.0, class, index) }
     }
 
     fn length_of(&self, object: ObjectId<'v>) -> Option<usize> {
@@ -317,12 +344,8 @@ impl<'v> HeapView for StoppedHeap<'v> {
 
     fn text_of(&self, object: ObjectId<'v>) -> Option<String> {
         let class = self.class(self.class_of(object));
-        if class.elements != Some(Elements::Text) {
-            return None;
-        }
         // SAFETY: an object of that class in the stopped heap.
-        let bytes = unsafe { elements_at(self.heap.base, object.0, class) }?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        unsafe { text_at(self.heap.base, object.0, class) }
     }
 
     fn name_of(&self, object: ObjectId<'v>) -> String {

@@ -247,6 +247,23 @@ impl Snapshot {
         }
     }
 
+    /// The bits of the plain field at an index into the class's `fields`, zero-extended, where
+    /// they are known.
+    pub fn plain_bits(&self, object: ObjectId, field: usize) -> Option<u64> {
+        let class = self.class(self.class_of(object));
+        let bytes = self.values.of(object);
+        let mut at = flag_bytes(class);
+        for (nth, (index, kind)) in plain_fields(class).enumerate() {
+            if index == field {
+                let known = bytes.get(nth / 8)? >> (nth % 8) & 1 == 1;
+                let value = bytes.get(at..at + kind.bytes())?;
+                return known.then(|| bits_of(value));
+            }
+            at += kind.bytes();
+        }
+        None
+    }
+
     #[inline]
     fn edge_range(&self, object: ObjectId) -> std::ops::Range<usize> {
         let at = object.0 as usize;
@@ -342,20 +359,11 @@ impl HeapView for Snapshot {
     }
 
     fn plain_value(&self, object: ObjectId, field: usize) -> Option<Value> {
-        let class = self.class(self.class_of(object));
-        let bytes = self.values.of(object);
-        let mut at = flag_bytes(class);
-        for (nth, (index, kind)) in plain_fields(class).enumerate() {
-            if index == field {
-                let known = bytes.get(nth / 8)? >> (nth % 8) & 1 == 1;
-                let mut bits = [0; 8];
-                let width = kind.bytes();
-                bits[..width].copy_from_slice(bytes.get(at..at + width)?);
-                return known.then(|| kind.decode(u64::from_le_bytes(bits)));
-            }
-            at += kind.bytes();
-        }
-        None
+        let FieldKind::Plain(kind) = self.class(self.class_of(object)).fields.get(field)?.kind
+        else {
+            return None;
+        };
+        Some(kind.decode(self.plain_bits(object, field)?))
     }
 
     fn slot(&self, object: ObjectId, field: usize) -> Option<ObjectId> {

@@ -144,6 +144,11 @@ impl<V: Visitor<ObjectId>> Worker<'_, V> {
                 self.aside.push(object);
                 return;
             }
+            Filter::Once { since, avoid }
+                if before == avoid || (since.0..=mark.0).contains(&before.0) =>
+            {
+                return;
+            }
             _ => {}
         }
         // A swap tells exactly one worker that the object was new.

@@ -1,0 +1,191 @@
+//! Evaluates a formula about one object by walking its tree: the plain way, which compiled
+//! predicates are held against and fall back on.
+
+use heaphound_heap::FieldKind;
+use heaphound_heap::fields::{Fields, Held};
+use heaphound_heap::{ClassInfo, Value};
+
+use crate::datum::{Datum, compare};
+use crate::resolved::{
+    Constant, Dereference, FieldPlace, Formula, Operand, Path, Quantifier, Resolved, Start, Step,
+};
+
+/// What formulas are evaluated against.
+pub struct Ground<'a, F: Fields> {
+    /// Looks into objects.
+    pub fields: F,
+    /// The classes of the heap.
+    pub classes: &'a [ClassInfo],
+    /// The text's tables.
+    pub resolved: &'a Resolved,
+    /// What host variables and names stand for, in the order of [`Resolved::hosts`].
+    pub hosts: &'a [Option<F::Object>],
+    /// The objects with each label, in order; in the order of [`Resolved::labels`].
+    pub labelled: &'a [Vec<F::Object>],
+    /// The thread object of whoever asks.
+    pub asker: Option<F::Object>,
+    /// Where the classes have each field, in the order of [`Resolved::fields`].
+    pub readers: Vec<F::Reader>,
+}
+
+impl<'a, F: Fields> Ground<'a, F> {
+    /// Prepares to read the fields that a text names.
+    pub fn new(
+        fields: F,
+        classes: &'a [ClassInfo],
+        resolved: &'a Resolved,
+        hosts: &'a [Option<F::Object>],
+        labelled: &'a [Vec<F::Object>],
+        asker: Option<F::Object>,
+    ) -> Self {
+        let readers = resolved
+            .fields
+            .iter()
+            .map(|field| fields.reader(&places(&field.places)));
+        Self {
+            fields,
+            classes,
+            resolved,
+            hosts,
+            labelled,
+            asker,
+            readers: readers.collect(),
+        }
+    }
+
+    /// What a path leads to, from a logic variable that is `x`.
+    pub fn walk(&self, path: &Path, x: Option<F::Object>) -> Datum<F::Object> {
+        let start = match path.start {
+            Start::Variable(_) => x,
+            Start::Host(host) => self.hosts[host.0 as usize],
+            Start::Asker => self.asker,
+        };
+        let mut at = start.map_or(Datum::Null, Datum::Object);
+        for step in &path.steps {
+            at = match at {
+                Datum::Object(object) => self.step(object, *step),
+                _ => return Datum::Absent,
+            };
+        }
+        at
+    }
+
+    /// What one step leads to.
+    fn step(&self, object: F::Object, step: Step) -> Datum<F::Object> {
+        let held = |held| match held {
+            Held::Absent => Datum::Absent,
+            Held::Null => Datum::Null,
+            Held::Object(object) => Datum::Object(object),
+        };
+        let class = self.fields.class_of(object).0 as usize - 1;
+        match step {
+            Step::Element(index) => match self.fields.element(object, index as usize) {
+                Held::Absent => match self.fields.plain_element(object, index as usize) {
+                    Some(value) => Datum::Plain(value),
+                    // Beyond the end of an array there is null, whatever it holds.
+                    None if self.classes[class].elements.is_some() => Datum::Null,
+                    None => Datum::Absent,
+                },
+                other => held(other),
+            },
+            Step::Field(field) => {
+                let places = &self.resolved.fields[field.0 as usize].places;
+                match places.get(class).copied().flatten() {
+                    None => Datum::Absent,
+                    Some(FieldPlace::Length) => match self.fields.length_of(object) {
+                        Some(length) => Datum::Plain(Value::Unsigned(length as u64)),
+                        None => Datum::Absent,
+                    },
+                    Some(FieldPlace::Field(index)) => {
+                        let reader = &self.readers[field.0 as usize];
+                        match self.classes[class].fields[index as usize].kind {
+                            FieldKind::Plain(kind) => match self.fields.bits(reader, object) {
+                                Some(bits) => Datum::Plain(kind.decode(bits)),
+                                None => Datum::Absent,
+                            },
+                            _ => held(self.fields.slot(reader, object)),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether none of these dereferences fails.
+    pub fn can_dereference(&self, dereferences: &[Dereference], x: Option<F::Object>) -> bool {
+        dereferences.iter().all(|it| match self.walk(&it.path, x) {
+            Datum::Object(object) => self.step(object, it.step) != Datum::Absent,
+            _ => false,
+        })
+    }
+
+    /// Whether an object is in a quantifier's range, as far as dereferences go.
+    pub fn is_in_range(&self, quantifier: &Quantifier, x: F::Object) -> bool {
+        self.can_dereference(&quantifier.dereferences, Some(x))
+    }
+
+    /// What an operand is.
+    pub fn operand(&self, operand: &Operand, x: Option<F::Object>) -> Datum<F::Object> {
+        match operand {
+            Operand::Constant(Constant::Null) => Datum::Null,
+            Operand::Constant(Constant::Plain(value)) => Datum::Plain(*value),
+            Operand::Constant(Constant::Text(text)) => Datum::Text(text.clone()),
+            Operand::Path(path) => self.walk(path, x),
+            // What no assertion has.
+            Operand::Count(_) | Operand::Size(_) => Datum::Absent,
+        }
+    }
+
+    /// Whether an object has a label.
+    pub fn has_label(&self, label: usize, object: F::Object) -> bool {
+        self.labelled
+            .get(label)
+            .is_some_and(|all| all.binary_search(&object).is_ok())
+    }
+
+    /// Whether a formula holds of an object that is in the relations for which `related` is
+    /// true. Means nothing for an object that is not in the range.
+    pub fn holds(&self, formula: &Formula, x: F::Object, related: &[bool]) -> bool {
+        let holds = |formula: &Formula| self.holds(formula, x, related);
+        match formula {
+            Formula::Constant(truth) => *truth,
+            Formula::Not(a) => !holds(a),
+            Formula::And(a, b) => holds(a) && holds(b),
+            Formula::Or(a, b) => holds(a) || holds(b),
+            Formula::Implies(a, b) => !holds(a) || holds(b),
+            Formula::Iff(a, b) => holds(a) == holds(b),
+            Formula::Flag(path) => self.walk(path, Some(x)) == Datum::Plain(Value::Bool(true)),
+            Formula::Compare(it) => {
+                let left = self.operand(&it.left, Some(x));
+                let right = self.operand(&it.right, Some(x));
+                compare((it.op, it.by), &left, &right, |object| {
+                    self.fields.text_of(object)
+                })
+            }
+            Formula::InstanceOf(path, classes) => match self.walk(path, Some(x)) {
+                Datum::Object(object) => classes.has(self.fields.class_of(object)),
+                _ => false,
+            },
+            Formula::Label(path, label) => match self.walk(path, Some(x)) {
+                Datum::Object(object) => self.has_label(label.0 as usize, object),
+                _ => false,
+            },
+            Formula::Reach(relation, _) => related.get(relation.0 as usize) == Some(&true),
+            // What no assertion has inside a quantifier.
+            Formula::Quantified(_)
+            | Formula::In(..)
+            | Formula::SameSet(..)
+            | Formula::Dom(..)
+            | Formula::Probe(_) => false,
+        }
+    }
+}
+
+/// The places of a field that are fields, and no lengths.
+pub(crate) fn places(places: &[Option<FieldPlace>]) -> Vec<Option<u32>> {
+    let index = |place: &Option<FieldPlace>| match place {
+        Some(FieldPlace::Field(index)) => Some(*index),
+        _ => None,
+    };
+    places.iter().map(index).collect()
+}

@@ -1,0 +1,315 @@
+//! Planning: which rules one traversal answers, and how that goes.
+//!
+//! The proof of the paper's theorem 1 is the algorithm. Objects that a relation excludes are
+//! marked ignored; what its sources reach is traced, with the relation true for all that is
+//! entered; the next relation follows; then nothing is ignored any more, and what the roots reach
+//! and nobody has entered is traced with all relations false. Each object is entered
+//! once, and whatever its quantifiers ask is asked then.
+//!
+//! Rules share a traversal if they have the same relations, or none.
+
+use std::fmt::{self, Write};
+
+use crate::resolved::{
+    Formula, Host, HostSource, Path, Program, Quantifier, Relation, Resolved, Start, Statement,
+    Step,
+};
+use crate::syntax::{AssertionKind, QuantifierKind};
+
+/// Rules that one traversal answers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Their places in [`Resolved::rules`].
+    pub rules: Vec<usize>,
+    /// The relations that are traced, in this order.
+    pub relations: Vec<Relation>,
+}
+
+/// How all rules of a text are answered.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plans {
+    /// Assertions and queries: a traversal each.
+    pub traversals: Vec<Plan>,
+    /// The places of GC assertions in [`Resolved::rules`].
+    pub gc: Vec<usize>,
+    /// The places of what is evaluated as an expression.
+    pub expressions: Vec<usize>,
+}
+
+impl Plans {
+    /// Plans all rules of a text.
+    pub fn new(resolved: &Resolved) -> Self {
+        let mut plans = Self::default();
+        for (place, rule) in resolved.rules.iter().enumerate() {
+            match &rule.program.statement {
+                Statement::Gc(_) => plans.gc.push(place),
+                _ if is_traversal(&rule.program) => plans.add(place, &rule.program),
+                _ => plans.expressions.push(place),
+            }
+        }
+        plans
+    }
+
+    fn add(&mut self, place: usize, program: &Program) {
+        let fits = |plan: &&mut Plan| {
+            program.relations.is_empty()
+                || plan.relations.is_empty()
+                || plan.relations == program.relations
+        };
+        match self.traversals.iter_mut().find(fits) {
+            Some(plan) => {
+                plan.rules.push(place);
+                if plan.relations.is_empty() {
+                    plan.relations.clone_from(&program.relations);
+                }
+            }
+            None => self.traversals.push(Plan {
+                rules: vec![place],
+                relations: program.relations.clone(),
+            }),
+        }
+    }
+}
+
+/// Whether one traversal answers a statement.
+pub fn is_traversal(program: &Program) -> bool {
+    match &program.statement {
+        Statement::Assertion(..) => true,
+        Statement::Query(_) => program.quantifiers.iter().all(|it| {
+            it.parent.is_none() && is_local(&it.body) && it.range.as_ref().is_none_or(is_local)
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a formula needs nothing but the object and what its slots refer to.
+fn is_local(formula: &Formula) -> bool {
+    use crate::resolved::Operand;
+    match formula {
+        Formula::Not(a) => is_local(a),
+        Formula::And(a, b) | Formula::Or(a, b) | Formula::Implies(a, b) | Formula::Iff(a, b) => {
+            is_local(a) && is_local(b)
+        }
+        Formula::Compare(it) => [&it.left, &it.right]
+            .iter()
+            .all(|side| !matches!(side, Operand::Count(_) | Operand::Size(_))),
+        Formula::Quantified(_)
+        | Formula::In(..)
+        | Formula::SameSet(..)
+        | Formula::Dom(..)
+        | Formula::Probe(_) => false,
+        _ => true,
+    }
+}
+
+/// Says how a text is evaluated, for people.
+pub struct Explain<'a> {
+    /// The text it was made of.
+    pub text: &'a str,
+    /// What it says.
+    pub resolved: &'a Resolved,
+    /// How that is answered.
+    pub plans: &'a Plans,
+}
+
+impl fmt::Display for Explain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.plans.traversals.len();
+        let rules: usize = self.plans.traversals.iter().map(|it| it.rules.len()).sum();
+        match (rules, count) {
+            (0, _) => {}
+            (1, _) => writeln!(f, "one traversal")?,
+            (rules, 1) => writeln!(f, "one traversal for {rules} rules")?,
+            (rules, count) => writeln!(
+                f,
+                "{count} traversals for {rules} rules: only rules with the same relations, or without any, share one"
+            )?,
+        }
+        for (number, plan) in self.plans.traversals.iter().enumerate() {
+            if count > 1 {
+                writeln!(f, "\ntraversal {}", number + 1)?;
+            }
+            self.plan(f, plan)?;
+        }
+        Ok(())
+    }
+}
+
+impl Explain<'_> {
+    fn plan(&self, f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+        for &rule in &plan.rules {
+            let name = self.rule_name(rule);
+            if plan.rules.len() > 1 || self.resolved.rules[rule].name.is_some() {
+                writeln!(f, "  answers {name}")?;
+            }
+        }
+        let mut step = 0;
+        let mut next = |f: &mut fmt::Formatter<'_>, what: &str| {
+            step += 1;
+            writeln!(f, "  {step}. {what}")
+        };
+        let mut ignored = Vec::new();
+        for (number, relation) in plan.relations.iter().enumerate() {
+            let name = self.source(relation.span);
+            for part in &relation.parts {
+                if !part.exclusions.is_empty() {
+                    let some: Vec<String> =
+                        part.exclusions.iter().map(|path| self.path(path)).collect();
+                    next(f, &format!("mark ignored: {}", some.join(", ")))?;
+                    ignored.extend(some);
+                }
+                let from = match &part.source {
+                    Some(path) => self.path(path),
+                    None => "the roots".into(),
+                };
+                next(f, &format!("trace from {from}, with reach[{name}] true"))?;
+                self.tests(f, plan, Some(number))?;
+                if number > 0 && self.is_disjoint(plan) {
+                    writeln!(
+                        f,
+                        "       an edge to an object of an earlier relation fails assertDisjoint"
+                    )?;
+                }
+            }
+            if !ignored.is_empty() {
+                next(
+                    f,
+                    &format!("nothing is ignored any more: {}", ignored.join(", ")),
+                )?;
+                ignored.clear();
+            }
+        }
+        let all = match plan.relations.len() {
+            0 => "trace from the roots".to_string(),
+            1 => "trace from the roots what was not entered, with the relation false".to_string(),
+            _ => "trace from the roots what was not entered, with all relations false".to_string(),
+        };
+        next(f, &all)?;
+        self.tests(f, plan, None)
+    }
+
+    fn is_disjoint(&self, plan: &Plan) -> bool {
+        plan.rules.iter().any(|&rule| {
+            let statement = &self.resolved.rules[rule].program.statement;
+            matches!(statement, Statement::Assertion(AssertionKind::Disjoint, _))
+        })
+    }
+
+    /// What is tested of the objects of a phase.
+    fn tests(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        plan: &Plan,
+        relation: Option<usize>,
+    ) -> fmt::Result {
+        let related: Vec<bool> = (0..plan.relations.len())
+            .map(|it| Some(it) == relation)
+            .collect();
+        let mut any = false;
+        for &rule in &plan.rules {
+            for quantifier in &self.resolved.rules[rule].program.quantifiers {
+                let decides = decides(quantifier);
+                if fold(&decides, &related) == Some(false) {
+                    continue;
+                }
+                any = true;
+                let class = match quantifier.classes.is_all() {
+                    true => "objects".to_string(),
+                    false => "objects of the class".to_string(),
+                };
+                let end = match quantifier.kind {
+                    QuantifierKind::Forall => "one for which it is false decides",
+                    QuantifierKind::Exists => "one for which it is true decides",
+                    _ => "all for which it is true are collected",
+                };
+                writeln!(
+                    f,
+                    "       of {class} test `{}`: {end}",
+                    self.source(quantifier.span)
+                )?;
+            }
+        }
+        if !any {
+            writeln!(f, "       nothing is tested")?;
+        }
+        Ok(())
+    }
+
+    fn rule_name(&self, rule: usize) -> String {
+        match &self.resolved.rules[rule].name {
+            Some(name) => format!("`{name}`"),
+            None => "the statement".into(),
+        }
+    }
+
+    /// A part of the text, in one line.
+    fn source(&self, span: crate::syntax::Span) -> String {
+        let part = self.text.get(span.start..span.end).unwrap_or("…");
+        part.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn path(&self, path: &Path) -> String {
+        let mut text = match path.start {
+            Start::Host(host) => host_name(&self.resolved.hosts[host.0 as usize]),
+            Start::Asker => "current_thread()".into(),
+            Start::Variable(_) => "x".into(),
+        };
+        for step in &path.steps {
+            let _ = match step {
+                Step::Field(field) => {
+                    write!(text, ".{}", self.resolved.fields[field.0 as usize].name)
+                }
+                Step::Element(index) => write!(text, "[{index}]"),
+            };
+        }
+        text
+    }
+}
+
+/// How a host is written.
+pub fn host_name(host: &Host) -> String {
+    match &host.source {
+        HostSource::Variable(name) => name.clone(),
+        HostSource::Named(name) => crate::fmt::host_name(name),
+    }
+}
+
+/// What holds of an object that decides a quantifier, or belongs to what it collects.
+pub(crate) fn decides(quantifier: &Quantifier) -> Formula {
+    let body = quantifier.body.clone();
+    let body = match quantifier.kind {
+        QuantifierKind::Forall => Formula::Not(Box::new(body)),
+        _ => body,
+    };
+    match &quantifier.range {
+        Some(range) => Formula::And(Box::new(range.clone()), Box::new(body)),
+        None => body,
+    }
+}
+
+/// What a formula comes to if only relations are known, and they decide it.
+pub(crate) fn fold(formula: &Formula, related: &[bool]) -> Option<bool> {
+    let fold = |formula: &Formula| fold(formula, related);
+    match formula {
+        Formula::Constant(truth) => Some(*truth),
+        Formula::Reach(relation, _) => related.get(relation.0 as usize).copied(),
+        Formula::Not(a) => Some(!fold(a)?),
+        Formula::And(a, b) => match (fold(a), fold(b)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        },
+        Formula::Or(a, b) => match (fold(a), fold(b)) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => None,
+        },
+        Formula::Implies(a, b) => match (fold(a), fold(b)) {
+            (Some(false), _) | (_, Some(true)) => Some(true),
+            (Some(true), Some(false)) => Some(false),
+            _ => None,
+        },
+        Formula::Iff(a, b) => Some(fold(a)? == fold(b)?),
+        _ => None,
+    }
+}

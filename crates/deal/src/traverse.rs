@@ -1,0 +1,590 @@
+//! Runs a plan: one traversal, in which each object is entered once and tested then.
+//!
+//! While it decides, a quantifier is left alone as soon as one object has decided it. A
+//! second run of the same plan *collects* instead: all objects that decide, for
+//! counterexamples, or that a query wants.
+//!
+//! Sources are thought to live. A source that may be dead must not make garbage count: then
+//! relations are found first, as sets, and only what the roots reach is looked at
+//! ([`Setting::sources_live`]).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use heaphound_heap::fields::{Fields, Readable};
+use heaphound_heap::root::RootSet;
+use heaphound_heap::trace::{Filter, Phase, Visit, Visitor, Visits};
+
+use crate::datum::Datum;
+use crate::interpret::Ground;
+use crate::plan::{Plan, decides};
+use crate::predicate::{Compiler, Predicate, Test};
+use crate::resolved::{Formula, Program, Quantifier, QuantifierId, Relation, Resolved, Statement};
+use crate::syntax::{AssertionKind, QuantifierKind};
+
+/// What a plan runs on.
+pub struct Setting<'a, V: Readable> {
+    /// The heap.
+    pub view: &'a V,
+    /// The text.
+    pub resolved: &'a Resolved,
+    /// What hosts stand for, in the order of [`Resolved::hosts`].
+    pub hosts: &'a [Option<V::Object>],
+    /// The objects with each label, in order; in the order of [`Resolved::labels`].
+    pub labelled: &'a [Vec<V::Object>],
+    /// The thread object of whoever asks.
+    pub asker: Option<V::Object>,
+    /// How many threads trace.
+    pub threads: usize,
+    /// Whether formulas are interpreted rather than compiled.
+    pub interpret: bool,
+    /// Whether all hosts are known to live.
+    pub sources_live: bool,
+}
+
+/// What a run has found out about a rule.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome<O> {
+    /// Whether each quantifier is true; of one that collects, whether it found something.
+    pub truths: Vec<bool>,
+    /// The objects that decide each quantifier, in order: all of them if they were to be
+    /// collected, else none.
+    pub found: Vec<Vec<O>>,
+    /// Whether an object is in two relations.
+    pub overlaps: bool,
+    /// Whether what is dereferenced outside of all quantifiers is there.
+    pub answers: bool,
+}
+
+impl<O> Outcome<O> {
+    /// Whether the assertion holds; none if it has no answer, or is none.
+    pub fn holds(&self, program: &Program) -> Option<bool> {
+        let Statement::Assertion(kind, formula) = &program.statement else {
+            return None;
+        };
+        if !self.answers {
+            return None;
+        }
+        let disjoint = *kind != AssertionKind::Disjoint || !self.overlaps;
+        Some(disjoint && self.truth(formula))
+    }
+
+    /// Whether a formula about quantifiers is true.
+    pub fn truth(&self, formula: &Formula) -> bool {
+        match formula {
+            Formula::Constant(truth) => *truth,
+            Formula::Not(a) => !self.truth(a),
+            Formula::And(a, b) => self.truth(a) && self.truth(b),
+            Formula::Or(a, b) => self.truth(a) || self.truth(b),
+            Formula::Implies(a, b) => !self.truth(a) || self.truth(b),
+            Formula::Iff(a, b) => self.truth(a) == self.truth(b),
+            Formula::Quantified(quantifier) => self.truths[quantifier.0 as usize],
+            _ => false,
+        }
+    }
+
+    /// The quantifiers whose truth makes a formula what it is.
+    pub fn blame(&self, formula: &Formula, into: &mut Vec<QuantifierId>) {
+        match formula {
+            Formula::Quantified(quantifier) => into.push(*quantifier),
+            Formula::Not(a) => self.blame(a, into),
+            Formula::And(a, b) => self.blame_two(a, b, false, into),
+            Formula::Or(a, b) => self.blame_two(a, b, true, into),
+            Formula::Implies(a, b) => match self.truth(formula) {
+                true if !self.truth(a) => self.blame(a, into),
+                true => self.blame(b, into),
+                false => {
+                    self.blame(a, into);
+                    self.blame(b, into);
+                }
+            },
+            Formula::Iff(a, b) => {
+                self.blame(a, into);
+                self.blame(b, into);
+            }
+            _ => {}
+        }
+    }
+
+    /// Of two, those that are `decisive` if there are any.
+    fn blame_two(&self, a: &Formula, b: &Formula, decisive: bool, into: &mut Vec<QuantifierId>) {
+        let any = self.truth(a) == decisive || self.truth(b) == decisive;
+        for side in [a, b] {
+            if !any || self.truth(side) == decisive {
+                self.blame(side, into);
+            }
+        }
+    }
+}
+
+impl<'a, V: Readable> Setting<'a, V> {
+    /// Runs a plan; answers an outcome for each of its rules. With `collect`, all objects that
+    /// decide are found.
+    pub fn run(&self, plan: &Plan, collect: bool) -> Vec<Outcome<V::Object>> {
+        let ground = Arc::new(Ground::new(
+            self.view.fields(),
+            self.view.classes(),
+            self.resolved,
+            self.hosts,
+            self.labelled,
+            self.asker,
+        ));
+        let run = Run {
+            setting: self,
+            plan,
+            ground: &ground,
+            collect,
+            asked: asked(self.resolved, plan),
+        };
+        match self.sources_live {
+            true => run.traverse(),
+            false => run.look_up(),
+        }
+    }
+
+    /// The objects that are in two relations or more, in order.
+    pub fn overlap(&self, plan: &Plan) -> Vec<V::Object> {
+        let ground = Ground::new(
+            self.view.fields(),
+            self.view.classes(),
+            self.resolved,
+            self.hosts,
+            self.labelled,
+            self.asker,
+        );
+        let mut seen = HashSet::new();
+        let mut twice = HashSet::new();
+        for relation in &plan.relations {
+            for object in self.related(&ground, relation) {
+                if !seen.insert(object) {
+                    twice.insert(object);
+                }
+            }
+        }
+        let mut twice: Vec<V::Object> = twice.into_iter().collect();
+        twice.sort_unstable();
+        twice
+    }
+
+    /// The objects of a relation, whatever others say.
+    fn related(&self, ground: &Ground<'_, V::Fields<'a>>, relation: &Relation) -> Vec<V::Object> {
+        let mut visits = self.view.visits();
+        visits.reserve(2);
+        let [avoid, mark] = [visits.fresh(), visits.fresh()];
+        let mut all = Vec::new();
+        for part in &relation.parts {
+            for path in &part.exclusions {
+                if let Datum::Object(object) = ground.walk(path, None)
+                    && visits.get(object) != mark
+                {
+                    visits.set(object, avoid);
+                }
+            }
+            let phase = Phase {
+                starts: self.starts(ground, part.source.as_ref()),
+                filter: Filter::StopAt(avoid),
+                mark,
+            };
+            let (_, visitors) = self.view.trace(&mut visits, &phase, vec![All(Vec::new())]);
+            all.extend(visitors.into_iter().flat_map(|it| it.0));
+        }
+        all
+    }
+
+    /// What a part of a relation starts from.
+    fn starts(
+        &self,
+        ground: &Ground<'_, V::Fields<'a>>,
+        source: Option<&crate::resolved::Path>,
+    ) -> Vec<V::Object> {
+        let mut starts = Vec::new();
+        match source {
+            None => self
+                .view
+                .for_each_root_target(RootSet::All, |object| starts.push(object)),
+            Some(path) => {
+                if let Datum::Object(object) = ground.walk(path, None) {
+                    starts.push(object);
+                }
+            }
+        }
+        starts
+    }
+}
+
+/// Lists what is entered.
+struct All<O>(Vec<O>);
+
+impl<O: Copy + Send> Visitor<O> for All<O> {
+    type Tag = ();
+
+    fn object(&mut self, object: O) {
+        self.0.push(object);
+    }
+}
+
+/// A quantifier of a rule of the plan.
+struct Asked<'a> {
+    /// The rule's place in the plan.
+    rule: usize,
+    number: usize,
+    quantifier: &'a Quantifier,
+    /// What holds of objects that decide it.
+    decides: Formula,
+}
+
+fn asked<'a>(resolved: &'a Resolved, plan: &Plan) -> Vec<Asked<'a>> {
+    let mut asked = Vec::new();
+    for (rule, &place) in plan.rules.iter().enumerate() {
+        let quantifiers = &resolved.rules[place].program.quantifiers;
+        for (number, quantifier) in quantifiers.iter().enumerate() {
+            asked.push(Asked {
+                rule,
+                number,
+                quantifier,
+                decides: decides(quantifier),
+            });
+        }
+    }
+    asked
+}
+
+/// One run of a plan.
+struct Run<'r, 'a, V: Readable> {
+    setting: &'r Setting<'a, V>,
+    plan: &'r Plan,
+    ground: &'r Arc<Ground<'a, V::Fields<'a>>>,
+    collect: bool,
+    asked: Vec<Asked<'a>>,
+}
+
+/// What is tested in a phase.
+struct Tests<'t, F: Fields> {
+    ground: &'t Ground<'t, F>,
+    /// By class, a place in `lists`; 0 is an empty one.
+    by_class: Vec<u16>,
+    lists: Vec<Vec<usize>>,
+    tests: Vec<Tested<'t, F::Object>>,
+    collect: bool,
+    /// What of the whole plan is decided, if the traversal may end when all is.
+    ends: &'t [AtomicBool],
+}
+
+struct Tested<'t, O> {
+    /// Which quantifier of the plan.
+    asked: usize,
+    quantifier: &'t Quantifier,
+    test: Test<'t, O>,
+    decided: &'t AtomicBool,
+}
+
+impl<'a, V: Readable> Run<'_, 'a, V> {
+    fn outcomes(
+        &self,
+        found: Vec<Vec<V::Object>>,
+        decided: &[AtomicBool],
+        overlaps: bool,
+    ) -> Vec<Outcome<V::Object>> {
+        let mut outcomes: Vec<Outcome<V::Object>> = Vec::new();
+        for &place in &self.plan.rules {
+            let program = &self.setting.resolved.rules[place].program;
+            outcomes.push(Outcome {
+                truths: Vec::new(),
+                found: Vec::new(),
+                overlaps,
+                answers: self.ground.can_dereference(&program.dereferences, None),
+            });
+        }
+        for ((asked, mut found), decided) in self.asked.iter().zip(found).zip(decided) {
+            let decided = decided.load(Relaxed) || !found.is_empty();
+            let outcome = &mut outcomes[asked.rule];
+            debug_assert_eq!(outcome.truths.len(), asked.number);
+            outcome.truths.push(match asked.quantifier.kind {
+                QuantifierKind::Forall => !decided,
+                _ => decided,
+            });
+            found.sort_unstable();
+            outcome.found.push(found);
+        }
+        outcomes
+    }
+
+    /// The one traversal.
+    fn traverse(&self) -> Vec<Outcome<V::Object>> {
+        let Self {
+            setting,
+            plan,
+            ground,
+            ..
+        } = self;
+        let view = setting.view;
+        let relations = plan.relations.len();
+        let mut visits = view.visits();
+        visits.reserve(2 * relations + 2);
+        // Labels first, so that the marks of the series follow one another.
+        let labels: Vec<Visit> = (0..=relations).map(|_| visits.fresh()).collect();
+        let marks: Vec<Visit> = (0..=relations).map(|_| visits.fresh()).collect();
+        let decided: Vec<AtomicBool> = self.asked.iter().map(|_| AtomicBool::new(false)).collect();
+        let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
+        let mut overlaps = false;
+        for (number, relation) in plan.relations.iter().enumerate() {
+            let related: Vec<bool> = (0..relations).map(|it| it == number).collect();
+            let tests = self.tests(related, &decided);
+            let mut excluded = Vec::new();
+            for part in &relation.parts {
+                for path in &part.exclusions {
+                    if let Datum::Object(object) = ground.walk(path, None) {
+                        excluded.push(object);
+                        // One that was entered before stays what it is.
+                        if !(marks[0].0..=marks[number].0).contains(&visits.get(object).0) {
+                            visits.set(object, labels[number]);
+                        }
+                    }
+                }
+                let phase = Phase {
+                    starts: setting.starts(ground, part.source.as_ref()),
+                    filter: Filter::Once {
+                        since: marks[0],
+                        avoid: labels[number],
+                    },
+                    mark: marks[number],
+                };
+                let earlier = (marks[0], marks[number]);
+                overlaps |= self.phase(&mut visits, &phase, &tests, earlier, &excluded, &mut found);
+            }
+        }
+        let tests = self.tests(vec![false; relations], &decided);
+        if !tests.ends.is_empty() && tests.ends.iter().all(|it| it.load(Relaxed)) {
+            return self.outcomes(found, &decided, overlaps);
+        }
+        let phase = Phase {
+            starts: setting.starts(ground, None),
+            filter: Filter::Once {
+                since: marks[0],
+                avoid: labels[relations],
+            },
+            mark: marks[relations],
+        };
+        let nothing = (marks[0], marks[0]);
+        self.phase(&mut visits, &phase, &tests, nothing, &[], &mut found);
+        self.outcomes(found, &decided, overlaps)
+    }
+
+    /// Runs one phase; answers whether an edge led to an object of an earlier relation.
+    fn phase(
+        &self,
+        visits: &mut V::Visits<'_>,
+        phase: &Phase<V::Object>,
+        tests: &Tests<'_, V::Fields<'a>>,
+        earlier: (Visit, Visit),
+        excluded: &[V::Object],
+        found: &mut [Vec<V::Object>],
+    ) -> bool {
+        let view = self.setting.view;
+        let threads = self.setting.threads.max(1);
+        let watches = earlier.0 != earlier.1;
+        match (watches, tests.tests.is_empty()) {
+            (false, true) => {
+                view.trace(visits, phase, vec![(); threads]);
+                false
+            }
+            (false, false) => self.examine::<false>(visits, phase, tests, earlier, excluded, found),
+            (true, _) => self.examine::<true>(visits, phase, tests, earlier, excluded, found),
+        }
+    }
+
+    fn examine<const OVERLAPS: bool>(
+        &self,
+        visits: &mut V::Visits<'_>,
+        phase: &Phase<V::Object>,
+        tests: &Tests<'_, V::Fields<'a>>,
+        earlier: (Visit, Visit),
+        excluded: &[V::Object],
+        found: &mut [Vec<V::Object>],
+    ) -> bool {
+        let threads = self.setting.threads.max(1);
+        let visitors = (0..threads).map(|_| Examine::<OVERLAPS, _> {
+            tests,
+            fields: tests.ground.fields,
+            earlier,
+            excluded,
+            overlaps: false,
+            found: found.iter().map(|_| Vec::new()).collect(),
+        });
+        let (_, visitors) = self.setting.view.trace(visits, phase, visitors.collect());
+        let mut overlaps = false;
+        for visitor in visitors {
+            overlaps |= visitor.overlaps;
+            for (all, some) in found.iter_mut().zip(visitor.found) {
+                all.extend(some);
+            }
+        }
+        overlaps
+    }
+
+    /// What is to be tested of objects in these relations.
+    fn tests<'t>(
+        &'t self,
+        related: Vec<bool>,
+        decided: &'t [AtomicBool],
+    ) -> Tests<'t, V::Fields<'a>>
+    where
+        'a: 't,
+    {
+        let compiler = Compiler::new(self.ground, related.clone());
+        let mut tests = Vec::new();
+        for (number, asked) in self.asked.iter().enumerate() {
+            let test: Test<'t, V::Object> = match self.setting.interpret {
+                true => {
+                    let (ground, related) = (self.ground.clone(), related.clone());
+                    Box::new(move |x| ground.holds(&asked.decides, x, &related))
+                }
+                false => match compiler.compile(&asked.decides) {
+                    Predicate::Constant(false) => continue,
+                    Predicate::Constant(true) => Box::new(|_| true),
+                    Predicate::Test(test) => test,
+                },
+            };
+            tests.push(Tested {
+                asked: number,
+                quantifier: asked.quantifier,
+                test,
+                decided: &decided[number],
+            });
+        }
+        let mut lists: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut by_class = vec![0];
+        for class in self.setting.view.classes() {
+            let has = |test: &Tested<'_, _>| test.quantifier.classes.has(class.id);
+            let list: Vec<usize> = (0..tests.len()).filter(|&it| has(&tests[it])).collect();
+            let known = lists.iter().position(|it| *it == list);
+            by_class.push(known.unwrap_or_else(|| {
+                lists.push(list);
+                lists.len() - 1
+            }) as u16);
+        }
+        Tests {
+            ground: self.ground,
+            by_class,
+            lists,
+            tests,
+            collect: self.collect,
+            // Where relations must be told apart, all of them are traced.
+            ends: match self.collect || self.plan.relations.len() > 1 {
+                true => &[],
+                false => decided,
+            },
+        }
+    }
+
+    /// The slow way, for sources that may be dead: relations as sets, then whatever lives.
+    fn look_up(&self) -> Vec<Outcome<V::Object>> {
+        let Self {
+            setting,
+            plan,
+            ground,
+            ..
+        } = self;
+        let mut relations: Vec<HashSet<V::Object>> = Vec::new();
+        let mut overlaps = false;
+        for relation in &plan.relations {
+            let mut objects: HashSet<V::Object> =
+                setting.related(ground, relation).into_iter().collect();
+            for earlier in &relations {
+                let before = objects.len();
+                objects.retain(|object| !earlier.contains(object));
+                overlaps |= objects.len() != before;
+            }
+            relations.push(objects);
+        }
+        let everything = Relation {
+            span: Default::default(),
+            parts: vec![crate::resolved::RelationPart {
+                source: None,
+                exclusions: Vec::new(),
+            }],
+        };
+        let decided: Vec<AtomicBool> = self.asked.iter().map(|_| AtomicBool::new(false)).collect();
+        let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
+        for object in setting.related(ground, &everything) {
+            let related: Vec<bool> = relations.iter().map(|it| it.contains(&object)).collect();
+            let class = setting.view.class_of(object);
+            for (number, asked) in self.asked.iter().enumerate() {
+                if asked.quantifier.classes.has(class)
+                    && ground.holds(&asked.decides, object, &related)
+                    && ground.is_in_range(asked.quantifier, object)
+                {
+                    decided[number].store(true, Relaxed);
+                    if self.collect {
+                        found[number].push(object);
+                    }
+                }
+            }
+        }
+        self.outcomes(found, &decided, overlaps)
+    }
+}
+
+/// Tests the objects that a phase enters.
+struct Examine<'e, const OVERLAPS: bool, F: Fields> {
+    tests: &'e Tests<'e, F>,
+    fields: F,
+    /// The first mark of the series, and that of this phase.
+    earlier: (Visit, Visit),
+    /// What the relation excludes.
+    excluded: &'e [F::Object],
+    overlaps: bool,
+    found: Vec<Vec<F::Object>>,
+}
+
+impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAPS, F> {
+    type Tag = ();
+    const ARRIVALS: bool = OVERLAPS;
+    const STOPS: bool = true;
+
+    #[inline]
+    fn object(&mut self, x: F::Object) {
+        let tests = self.tests;
+        let class = self.fields.class_of(x).0 as usize;
+        // A class that is newer than the text is not in it.
+        let list = tests.by_class.get(class).copied().unwrap_or(0);
+        for &number in &tests.lists[list as usize] {
+            let tested = &tests.tests[number];
+            if !tests.collect && tested.decided.load(Relaxed) {
+                continue;
+            }
+            if (tested.test)(x) {
+                self.confirm(tested, x);
+            }
+        }
+    }
+
+    #[inline]
+    fn edge_arrived(&mut self, _: (), to: F::Object, visit: Visit) {
+        let (first, own) = self.earlier;
+        if (first.0..own.0).contains(&visit.0) && !self.excluded.contains(&to) {
+            self.overlaps = true;
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let ends = self.tests.ends;
+        !ends.is_empty() && ends.iter().all(|it| it.load(Relaxed))
+    }
+}
+
+impl<const OVERLAPS: bool, F: Fields> Examine<'_, OVERLAPS, F> {
+    /// Takes note of an object that decides, if it is in the range.
+    #[cold]
+    #[inline(never)]
+    fn confirm(&mut self, tested: &Tested<'_, F::Object>, x: F::Object) {
+        if !self.tests.ground.is_in_range(tested.quantifier, x) {
+            return;
+        }
+        tested.decided.store(true, Relaxed);
+        if self.tests.collect {
+            self.found[tested.asked].push(x);
+        }
+    }
+}

@@ -11,6 +11,8 @@ use crate::resolved::{CompareBy, CompareOp};
 pub enum Datum<O> {
     /// Nothing that could be read: a dereference of null, or a class without the field.
     Absent,
+    /// Something that is there, but that the heap does not know: unlike everything.
+    Unknown,
     /// A slot that holds nothing.
     Null,
     /// An object.

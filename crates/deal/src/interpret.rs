@@ -94,14 +94,14 @@ impl<'a, F: Fields> Ground<'a, F> {
                     None => Datum::Absent,
                     Some(FieldPlace::Length) => match self.fields.length_of(object) {
                         Some(length) => Datum::Plain(Value::Unsigned(length as u64)),
-                        None => Datum::Absent,
+                        None => Datum::Unknown,
                     },
                     Some(FieldPlace::Field(index)) => {
                         let reader = &self.readers[field.0 as usize];
                         match self.classes[class].fields[index as usize].kind {
                             FieldKind::Plain(kind) => match self.fields.bits(reader, object) {
                                 Some(bits) => Datum::Plain(kind.decode(bits)),
-                                None => Datum::Absent,
+                                None => Datum::Unknown,
                             },
                             _ => held(self.fields.slot(reader, object)),
                         }

@@ -38,3 +38,4 @@ pub mod predicate;
 pub mod resolved;
 pub mod syntax;
 pub mod traverse;
+pub mod verdict;

@@ -242,10 +242,8 @@ impl Explain<'_> {
         }
     }
 
-    /// A part of the text, in one line.
     fn source(&self, span: crate::syntax::Span) -> String {
-        let part = self.text.get(span.start..span.end).unwrap_or("…");
-        part.split_whitespace().collect::<Vec<_>>().join(" ")
+        crate::verdict::source(self.text, span)
     }
 
     fn path(&self, path: &Path) -> String {

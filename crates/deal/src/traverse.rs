@@ -20,8 +20,10 @@ use crate::datum::Datum;
 use crate::interpret::Ground;
 use crate::plan::{Plan, decides};
 use crate::predicate::{Compiler, Predicate, Test};
-use crate::resolved::{Formula, Program, Quantifier, QuantifierId, Relation, Resolved, Statement};
-use crate::syntax::{AssertionKind, QuantifierKind};
+use crate::resolved::{
+    Formula, Program, Quantifier, QuantifierId, Relation, RelationPart, Resolved, Statement,
+};
+use crate::syntax::{AssertionKind, QuantifierKind, Span};
 
 /// What a plan runs on.
 pub struct Setting<'a, V: Readable> {
@@ -122,14 +124,7 @@ impl<'a, V: Readable> Setting<'a, V> {
     /// Runs a plan; answers an outcome for each of its rules. With `collect`, all objects that
     /// decide are found.
     pub fn run(&self, plan: &Plan, collect: bool) -> Vec<Outcome<V::Object>> {
-        let ground = Arc::new(Ground::new(
-            self.view.fields(),
-            self.view.classes(),
-            self.resolved,
-            self.hosts,
-            self.labelled,
-            self.asker,
-        ));
+        let ground = Arc::new(self.ground());
         let run = Run {
             setting: self,
             plan,
@@ -143,51 +138,69 @@ impl<'a, V: Readable> Setting<'a, V> {
         }
     }
 
-    /// The objects that are in two relations or more, in order.
+    /// The live objects that are in two relations or more, in order.
     pub fn overlap(&self, plan: &Plan) -> Vec<V::Object> {
-        let ground = Ground::new(
+        let ground = self.ground();
+        let live = (!self.sources_live).then(|| self.live(&ground));
+        let mut seen = HashSet::new();
+        let mut twice = HashSet::new();
+        for relation in &plan.relations {
+            let relations = std::slice::from_ref(relation);
+            for object in self.entered(&ground, relations).remove(0) {
+                if !seen.insert(object) {
+                    twice.insert(object);
+                }
+            }
+        }
+        let lives = |object: &V::Object| live.as_ref().is_none_or(|live| live.contains(object));
+        let mut twice: Vec<V::Object> = twice.into_iter().filter(lives).collect();
+        twice.sort_unstable();
+        twice
+    }
+
+    /// What formulas are evaluated against.
+    pub(crate) fn ground(&self) -> Ground<'a, V::Fields<'a>> {
+        Ground::new(
             self.view.fields(),
             self.view.classes(),
             self.resolved,
             self.hosts,
             self.labelled,
             self.asker,
-        );
-        let mut seen = HashSet::new();
-        let mut twice = HashSet::new();
-        for relation in &plan.relations {
-            for object in self.related(&ground, relation) {
-                if !seen.insert(object) {
-                    twice.insert(object);
-                }
-            }
-        }
-        let mut twice: Vec<V::Object> = twice.into_iter().collect();
-        twice.sort_unstable();
-        twice
+        )
     }
 
-    /// The objects of a relation, whatever others say.
-    fn related(&self, ground: &Ground<'_, V::Fields<'a>>, relation: &Relation) -> Vec<V::Object> {
-        let mut visits = self.view.visits();
-        visits.reserve(2);
-        let [avoid, mark] = [visits.fresh(), visits.fresh()];
+    /// All live objects.
+    fn live(&self, ground: &Ground<'_, V::Fields<'a>>) -> HashSet<V::Object> {
+        let everything = Relation {
+            span: Span::default(),
+            parts: vec![RelationPart {
+                source: None,
+                exclusions: Vec::new(),
+            }],
+        };
+        let mut all = self.entered(ground, &[everything]);
+        all.remove(0).into_iter().collect()
+    }
+
+    /// What tracing some relations one after the other enters, each object once.
+    fn entered(
+        &self,
+        ground: &Ground<'_, V::Fields<'a>>,
+        relations: &[Relation],
+    ) -> Vec<Vec<V::Object>> {
+        let mut series = Series::new(self, relations.len());
         let mut all = Vec::new();
-        for part in &relation.parts {
-            for path in &part.exclusions {
-                if let Datum::Object(object) = ground.walk(path, None)
-                    && visits.get(object) != mark
-                {
-                    visits.set(object, avoid);
-                }
+        for (number, relation) in relations.iter().enumerate() {
+            let mut entered = Vec::new();
+            for part in &relation.parts {
+                series.exclude(ground, number, part);
+                let phase = series.phase(number, self.starts(ground, part.source.as_ref()));
+                let visitors = vec![All(Vec::new())];
+                let (_, visitors) = self.view.trace(&mut series.visits, &phase, visitors);
+                entered.extend(visitors.into_iter().flat_map(|it| it.0));
             }
-            let phase = Phase {
-                starts: self.starts(ground, part.source.as_ref()),
-                filter: Filter::StopAt(avoid),
-                mark,
-            };
-            let (_, visitors) = self.view.trace(&mut visits, &phase, vec![All(Vec::new())]);
-            all.extend(visitors.into_iter().flat_map(|it| it.0));
+            all.push(entered);
         }
         all
     }
@@ -210,6 +223,63 @@ impl<'a, V: Readable> Setting<'a, V> {
             }
         }
         starts
+    }
+}
+
+/// The marks of a series of phases that enter each object once.
+struct Series<'s, V: Readable + 's> {
+    visits: V::Visits<'s>,
+    /// What each relation avoids; and a label that nobody has.
+    labels: Vec<Visit>,
+    /// One for each relation, and one for the rest.
+    marks: Vec<Visit>,
+}
+
+impl<'s, V: Readable> Series<'s, V> {
+    fn new(setting: &Setting<'s, V>, relations: usize) -> Self {
+        let mut visits = setting.view.visits();
+        visits.reserve(2 * relations + 2);
+        // Labels first, so that the marks follow one another.
+        let labels = (0..=relations).map(|_| visits.fresh()).collect();
+        let marks = (0..=relations).map(|_| visits.fresh()).collect();
+        Self {
+            visits,
+            labels,
+            marks,
+        }
+    }
+
+    /// Marks what a part of a relation excludes as to be ignored; answers what that is.
+    fn exclude(
+        &mut self,
+        ground: &Ground<'_, V::Fields<'s>>,
+        relation: usize,
+        part: &RelationPart,
+    ) -> Vec<V::Object> {
+        let mut excluded = Vec::new();
+        for path in &part.exclusions {
+            if let Datum::Object(object) = ground.walk(path, None) {
+                excluded.push(object);
+                // One that was entered before stays what it is.
+                let entered = self.marks[0].0..=self.marks[relation].0;
+                if !entered.contains(&self.visits.get(object).0) {
+                    self.visits.set(object, self.labels[relation]);
+                }
+            }
+        }
+        excluded
+    }
+
+    /// A phase of a relation, or of the rest.
+    fn phase(&self, relation: usize, starts: Vec<V::Object>) -> Phase<V::Object> {
+        Phase {
+            starts,
+            filter: Filter::Once {
+                since: self.marks[0],
+                avoid: self.labels[relation],
+            },
+            mark: self.marks[relation],
+        }
     }
 }
 
@@ -318,13 +388,8 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             ground,
             ..
         } = self;
-        let view = setting.view;
         let relations = plan.relations.len();
-        let mut visits = view.visits();
-        visits.reserve(2 * relations + 2);
-        // Labels first, so that the marks of the series follow one another.
-        let labels: Vec<Visit> = (0..=relations).map(|_| visits.fresh()).collect();
-        let marks: Vec<Visit> = (0..=relations).map(|_| visits.fresh()).collect();
+        let mut series = Series::new(setting, relations);
         let decided: Vec<AtomicBool> = self.asked.iter().map(|_| AtomicBool::new(false)).collect();
         let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
         let mut overlaps = false;
@@ -333,41 +398,20 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             let tests = self.tests(related, &decided);
             let mut excluded = Vec::new();
             for part in &relation.parts {
-                for path in &part.exclusions {
-                    if let Datum::Object(object) = ground.walk(path, None) {
-                        excluded.push(object);
-                        // One that was entered before stays what it is.
-                        if !(marks[0].0..=marks[number].0).contains(&visits.get(object).0) {
-                            visits.set(object, labels[number]);
-                        }
-                    }
-                }
-                let phase = Phase {
-                    starts: setting.starts(ground, part.source.as_ref()),
-                    filter: Filter::Once {
-                        since: marks[0],
-                        avoid: labels[number],
-                    },
-                    mark: marks[number],
-                };
-                let earlier = (marks[0], marks[number]);
-                overlaps |= self.phase(&mut visits, &phase, &tests, earlier, &excluded, &mut found);
+                excluded.extend(series.exclude(ground, number, part));
+                let phase = series.phase(number, setting.starts(ground, part.source.as_ref()));
+                let earlier = (series.marks[0], series.marks[number]);
+                let visits = &mut series.visits;
+                overlaps |= self.phase(visits, &phase, &tests, earlier, &excluded, &mut found);
             }
         }
         let tests = self.tests(vec![false; relations], &decided);
         if !tests.ends.is_empty() && tests.ends.iter().all(|it| it.load(Relaxed)) {
             return self.outcomes(found, &decided, overlaps);
         }
-        let phase = Phase {
-            starts: setting.starts(ground, None),
-            filter: Filter::Once {
-                since: marks[0],
-                avoid: labels[relations],
-            },
-            mark: marks[relations],
-        };
-        let nothing = (marks[0], marks[0]);
-        self.phase(&mut visits, &phase, &tests, nothing, &[], &mut found);
+        let phase = series.phase(relations, setting.starts(ground, None));
+        let nothing = (series.marks[0], series.marks[0]);
+        self.phase(&mut series.visits, &phase, &tests, nothing, &[], &mut found);
         self.outcomes(found, &decided, overlaps)
     }
 
@@ -486,28 +530,15 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             ground,
             ..
         } = self;
-        let mut relations: Vec<HashSet<V::Object>> = Vec::new();
-        let mut overlaps = false;
-        for relation in &plan.relations {
-            let mut objects: HashSet<V::Object> =
-                setting.related(ground, relation).into_iter().collect();
-            for earlier in &relations {
-                let before = objects.len();
-                objects.retain(|object| !earlier.contains(object));
-                overlaps |= objects.len() != before;
-            }
-            relations.push(objects);
-        }
-        let everything = Relation {
-            span: Default::default(),
-            parts: vec![crate::resolved::RelationPart {
-                source: None,
-                exclusions: Vec::new(),
-            }],
-        };
+        let relations = setting.entered(ground, &plan.relations);
+        let relations: Vec<HashSet<V::Object>> = relations
+            .into_iter()
+            .map(|objects| objects.into_iter().collect())
+            .collect();
+        let overlaps = relations.len() > 1 && !setting.overlap(plan).is_empty();
         let decided: Vec<AtomicBool> = self.asked.iter().map(|_| AtomicBool::new(false)).collect();
         let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
-        for object in setting.related(ground, &everything) {
+        for object in setting.live(ground) {
             let related: Vec<bool> = relations.iter().map(|it| it.contains(&object)).collect();
             let class = setting.view.class_of(object);
             for (number, asked) in self.asked.iter().enumerate() {

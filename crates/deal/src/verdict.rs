@@ -1,0 +1,427 @@
+//! What is said about rules: whether they hold, why not, and what queries find.
+//!
+//! A run that decides says *that* a rule fails; what is shown about it is found by a second
+//! one that collects, and put into the order in which a breadth-first search from the roots
+//! meets it. So it is the same at any number of threads.
+
+use std::fmt::Write;
+
+use heaphound_heap::Value;
+use heaphound_heap::fields::Readable;
+use heaphound_heap::finding::{self, Evidence, Finding};
+use heaphound_heap::path::{Origin, Reached, Search, named};
+use heaphound_heap::root::RootSet;
+
+use crate::datum::{Datum, compare_values};
+use crate::interpret::Ground;
+use crate::plan::Plan;
+use crate::resolved::{
+    Formula, Operand, Path, Program, Quantifier, Query, Relation, Rule, Select, Start, Statement,
+    Step,
+};
+use crate::syntax::{AssertionKind, Fold, QuantifierKind, Severity, Span};
+use crate::traverse::{Outcome, Setting};
+
+/// Objects that are shown of those that break a rule.
+const MOST_SHOWN: usize = 5;
+
+/// What came of a rule.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verdict<O> {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Fails(Box<Finding>),
+    /// It has no answer: why.
+    Unanswered(String),
+    /// It is a query, and this is what it found.
+    Found(Answer<O>),
+}
+
+/// What a query found.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer<O> {
+    /// Objects, in order: as many as it may tell, of so many.
+    Objects(Vec<O>, usize),
+    /// For each of these objects some values, as text; of so many.
+    Rows(Vec<(O, Vec<String>)>, usize),
+    /// A number, or the least or the largest of some values; none of no values.
+    Value(Option<Value>),
+}
+
+/// Runs a plan and judges its rules: one verdict for each, in the order of the plan.
+/// `text` is what they were made of.
+pub fn judge<V: Readable>(
+    setting: &Setting<'_, V>,
+    plan: &Plan,
+    text: &str,
+) -> Vec<Verdict<V::Object>> {
+    let programs: Vec<&Program> = plan
+        .rules
+        .iter()
+        .map(|&rule| &setting.resolved.rules[rule].program)
+        .collect();
+    let queries = programs
+        .iter()
+        .any(|program| matches!(program.statement, Statement::Query(_)));
+    let mut outcomes = setting.run(plan, queries);
+    let fails = outcomes
+        .iter()
+        .zip(&programs)
+        .any(|(outcome, program)| outcome.holds(program) == Some(false));
+    if fails && !queries {
+        outcomes = setting.run(plan, true);
+    }
+    let judge = Judge {
+        setting,
+        plan,
+        text,
+        ground: setting.ground(),
+    };
+    let rules = plan.rules.iter().map(|&rule| &setting.resolved.rules[rule]);
+    rules
+        .zip(&outcomes)
+        .map(|(rule, outcome)| judge.rule(rule, outcome))
+        .collect()
+}
+
+struct Judge<'j, 'a, V: Readable> {
+    setting: &'j Setting<'a, V>,
+    plan: &'j Plan,
+    text: &'j str,
+    ground: Ground<'a, V::Fields<'a>>,
+}
+
+impl<'a, V: Readable> Judge<'_, 'a, V> {
+    fn rule(&self, rule: &Rule, outcome: &Outcome<V::Object>) -> Verdict<V::Object> {
+        if !outcome.answers {
+            return Verdict::Unanswered(
+                "what stands outside of its quantifiers dereferences null".into(),
+            );
+        }
+        match &rule.program.statement {
+            Statement::Query(query) => {
+                let found = &outcome.found[query.found.0 as usize];
+                Verdict::Found(self.query(query, found))
+            }
+            Statement::Assertion(kind, formula) => match outcome.holds(&rule.program) {
+                Some(true) => Verdict::Holds,
+                _ => Verdict::Fails(Box::new(self.failure(rule, *kind, formula, outcome))),
+            },
+            _ => Verdict::Unanswered("it is not answered by a traversal".into()),
+        }
+    }
+
+    fn failure(
+        &self,
+        rule: &Rule,
+        kind: AssertionKind,
+        formula: &Formula,
+        outcome: &Outcome<V::Object>,
+    ) -> Finding {
+        let mut finding = finding_of(rule);
+        if kind == AssertionKind::Disjoint && outcome.overlaps {
+            self.describe_overlap(&mut finding);
+            return finding;
+        }
+        let mut blamed = Vec::new();
+        outcome.blame(formula, &mut blamed);
+        for id in blamed {
+            let quantifier = &rule.program.quantifiers[id.0 as usize];
+            let found = &outcome.found[id.0 as usize];
+            self.describe(&mut finding, quantifier, found);
+        }
+        finding
+    }
+
+    /// Says which objects have decided a quantifier, or that there are none.
+    fn describe(&self, finding: &mut Finding, quantifier: &Quantifier, found: &[V::Object]) {
+        let text = source(self.text, quantifier.span);
+        if found.is_empty() {
+            finding.notes.push(match quantifier.kind {
+                QuantifierKind::Forall => format!("no object breaks `{text}`"),
+                _ => format!("no object satisfies `{text}`"),
+            });
+            return;
+        }
+        let what = match (quantifier.kind, found.len()) {
+            (QuantifierKind::Forall, 1) => "1 object breaks".to_string(),
+            (QuantifierKind::Forall, count) => format!("{count} objects break"),
+            (_, 1) => "1 object satisfies".into(),
+            (_, count) => format!("{count} objects satisfy"),
+        };
+        finding.notes.push(format!("{what} `{text}`"));
+        let view = self.setting.view;
+        let mut visits = view.visits();
+        let reached = Reached::new(view, &mut visits, &Search::everywhere(), found);
+        let mut order: Vec<_> = found
+            .iter()
+            .map(|&object| (reached.order(object).unwrap_or(u32::MAX), object))
+            .collect();
+        order.sort_unstable();
+        for &(_, object) in order.iter().take(MOST_SHOWN) {
+            finding.objects.push(named(view, object));
+            if let Some(trail) = reached.trail(object) {
+                finding.evidence.push(Evidence {
+                    label: self.values(quantifier, object),
+                    path: trail.describe(view),
+                });
+            }
+        }
+        if found.len() > MOST_SHOWN {
+            let more = found.len() - MOST_SHOWN;
+            finding.notes.push(format!("{more} more are not shown"));
+        }
+    }
+
+    /// What a quantifier's body reads of an object.
+    fn values(&self, quantifier: &Quantifier, object: V::Object) -> String {
+        let mut paths = Vec::new();
+        collect_paths(&quantifier.body, &mut paths);
+        let variable = &quantifier.variable;
+        let mut text = format!("{variable} = {}", self.setting.view.name_of(object));
+        let mut told: Vec<String> = Vec::new();
+        for path in paths {
+            // What lies on the way to it, too.
+            for steps in 1..=path.steps.len() {
+                let part = Path {
+                    steps: path.steps[..steps].to_vec(),
+                    ..path.clone()
+                };
+                let name = self.path_name(&part, variable);
+                if !told.contains(&name) {
+                    let value = self.show(&self.ground.walk(&part, Some(object)));
+                    let _ = write!(text, ", {name} = {value}");
+                    told.push(name);
+                }
+            }
+        }
+        text
+    }
+
+    fn path_name(&self, path: &Path, variable: &str) -> String {
+        let mut name = variable.to_string();
+        for step in &path.steps {
+            let _ = match step {
+                Step::Field(field) => {
+                    let fields = &self.setting.resolved.fields;
+                    write!(name, ".{}", fields[field.0 as usize].name)
+                }
+                Step::Element(index) => write!(name, "[{index}]"),
+            };
+        }
+        name
+    }
+
+    /// A value as people read it.
+    fn show(&self, datum: &Datum<V::Object>) -> String {
+        let view = self.setting.view;
+        match datum {
+            Datum::Absent => "nothing".into(),
+            Datum::Unknown => "unknown".into(),
+            Datum::Null => "null".into(),
+            Datum::Object(object) => match view.text_of(*object) {
+                Some(text) => format!("{text:?}"),
+                None => view.name_of(*object),
+            },
+            Datum::Plain(value) => value.to_string(),
+            Datum::Text(text) => format!("{text:?}"),
+        }
+    }
+
+    /// Says which objects are in two relations, with a path of each.
+    fn describe_overlap(&self, finding: &mut Finding) {
+        let both = self.setting.overlap(self.plan);
+        finding.notes.push(match both.len() {
+            1 => "1 object is in two relations".into(),
+            count => format!("{count} objects are in two relations"),
+        });
+        let Some(&first) = both.first() else {
+            return;
+        };
+        // The one that the first relation meets first.
+        let view = self.setting.view;
+        let mut object = first;
+        let mut shown = 0;
+        for relation in &self.plan.relations {
+            let Some((trail, met)) = self.way(relation, &both, (shown > 0).then_some(object))
+            else {
+                continue;
+            };
+            if shown == 0 {
+                object = met;
+                finding.objects.push(named(view, object));
+            }
+            let name = source(self.text, relation.span);
+            finding.evidence.push(Evidence {
+                label: format!("reach[{name}]"),
+                path: trail.describe(view),
+            });
+            shown += 1;
+        }
+    }
+
+    /// A way of a relation to one of some objects, or to one in particular.
+    fn way(
+        &self,
+        relation: &Relation,
+        objects: &[V::Object],
+        one: Option<V::Object>,
+    ) -> Option<(heaphound_heap::path::Trail<V::Object>, V::Object)> {
+        let view = self.setting.view;
+        let mut avoid = Vec::new();
+        let object = |path: &Path| match self.ground.walk(path, None) {
+            Datum::Object(object) => Some(object),
+            _ => None,
+        };
+        let targets = match one {
+            Some(object) => vec![object],
+            None => objects.to_vec(),
+        };
+        for part in &relation.parts {
+            avoid.extend(part.exclusions.iter().filter_map(object));
+            let starts: Vec<V::Object> = part.source.iter().filter_map(object).collect();
+            let from = match part.source {
+                Some(_) => Origin::Objects(&starts),
+                None => Origin::Roots(RootSet::All),
+            };
+            let search = Search {
+                from,
+                avoid: &avoid,
+            };
+            let mut visits = view.visits();
+            let reached = Reached::new(view, &mut visits, &search, &targets);
+            let met = targets
+                .iter()
+                .filter_map(|&object| Some((reached.order(object)?, object)))
+                .min();
+            if let Some((_, object)) = met {
+                return Some((reached.trail(object)?, object));
+            }
+        }
+        None
+    }
+
+    fn query(&self, query: &Query, found: &[V::Object]) -> Answer<V::Object> {
+        let limit = query.limit.map_or(found.len(), |limit| {
+            usize::try_from(limit)
+                .unwrap_or(usize::MAX)
+                .min(found.len())
+        });
+        let told = &found[..limit];
+        match &query.select {
+            Select::Objects => Answer::Objects(told.to_vec(), found.len()),
+            Select::Values(operands) => {
+                let row = |&object: &V::Object| {
+                    let values = operands
+                        .iter()
+                        .map(|operand| self.show(&self.ground.operand(operand, Some(object))));
+                    (object, values.collect())
+                };
+                Answer::Rows(told.iter().map(row).collect(), found.len())
+            }
+            Select::Count => Answer::Value(Some(Value::Unsigned(found.len() as u64))),
+            Select::Fold(fold, operand) => {
+                let values = found.iter().filter_map(|&object| {
+                    match self.ground.operand(operand, Some(object)) {
+                        Datum::Plain(value) => Some(value),
+                        _ => None,
+                    }
+                });
+                Answer::Value(match fold {
+                    Fold::Sum => sum(values),
+                    Fold::Min => values.reduce(|a, b| match compare_values(b, a) {
+                        Some(order) if order.is_lt() => b,
+                        _ => a,
+                    }),
+                    Fold::Max => values.reduce(|a, b| match compare_values(b, a) {
+                        Some(order) if order.is_gt() => b,
+                        _ => a,
+                    }),
+                })
+            }
+        }
+    }
+}
+
+/// The sum of numbers: whole while all are and it fits, else a float. 0 of none.
+fn sum(values: impl Iterator<Item = Value>) -> Option<Value> {
+    let (mut whole, mut float, mut is_whole) = (0i128, 0f64, true);
+    for value in values {
+        match value {
+            Value::Unsigned(value) => {
+                whole += value as i128;
+                float += value as f64;
+            }
+            Value::Signed(value) => {
+                whole += value as i128;
+                float += value as f64;
+            }
+            Value::Float(value) => {
+                float += value;
+                is_whole = false;
+            }
+            _ => {}
+        }
+    }
+    let fits = u64::try_from(whole).map(Value::Unsigned);
+    let fits = fits.or_else(|_| i64::try_from(whole).map(Value::Signed));
+    Some(match fits {
+        Ok(value) if is_whole => value,
+        _ => Value::Float(float),
+    })
+}
+
+/// A finding that a rule does not hold, to be completed.
+pub fn finding_of(rule: &Rule) -> Finding {
+    let what = match (&rule.name, &rule.message) {
+        (Some(name), Some(message)) => format!("`{name}` does not hold: {message}"),
+        (Some(name), None) => format!("`{name}` does not hold"),
+        (None, _) => "the assertion does not hold".into(),
+    };
+    Finding {
+        kind: rule.name.clone().unwrap_or_else(|| "assertion".into()),
+        severity: match rule.severity {
+            Severity::Note => finding::Severity::Note,
+            Severity::Warning => finding::Severity::Warning,
+            Severity::Error => finding::Severity::Error,
+        },
+        message: what,
+        objects: Vec::new(),
+        evidence: Vec::new(),
+        place: None,
+        collection: None,
+        notes: Vec::new(),
+    }
+}
+
+/// A part of a text, in one line.
+pub(crate) fn source(text: &str, span: Span) -> String {
+    let part = text.get(span.start..span.end).unwrap_or("…");
+    part.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The paths behind the logic variable that a formula reads.
+fn collect_paths<'f>(formula: &'f Formula, into: &mut Vec<&'f Path>) {
+    let mut add = |path: &'f Path| {
+        if matches!(path.start, Start::Variable(_)) && !path.steps.is_empty() {
+            into.push(path);
+        }
+    };
+    match formula {
+        Formula::Flag(path) | Formula::InstanceOf(path, _) | Formula::Label(path, _) => add(path),
+        Formula::Compare(it) => {
+            for side in [&it.left, &it.right] {
+                if let Operand::Path(path) = side {
+                    add(path);
+                }
+            }
+        }
+        Formula::Not(a) => collect_paths(a, into),
+        Formula::And(a, b) | Formula::Or(a, b) | Formula::Implies(a, b) | Formula::Iff(a, b) => {
+            collect_paths(a, into);
+            collect_paths(b, into);
+        }
+        _ => {}
+    }
+}

@@ -80,7 +80,6 @@ fn answer(
         },
         // Whatever is red is so by its label.
         label: &|object, label| heap.name_of(object).to_lowercase().contains(label),
-        element: &|_, _| None,
     };
     let rule = resolved.rules.first().expect("there is a statement");
     evaluate(&world, &resolved, &rule.program)
@@ -116,6 +115,7 @@ const LIST: &str = r#"
     Leaf#2.val = 7
     Str#1 "be"
     Str#2 "an"
+    Bytes#1 [ 7, 255 ]
     Node#4 { next -> Node#1, val = 9 }
 "#;
 
@@ -206,6 +206,19 @@ fn expressions_have_values_and_sets() {
         expect!["Value(Plain(Signed(7)))"],
     );
     check(LIST, None, "static:array[1]", expect!["Value(Null)"]);
+    check(
+        LIST,
+        None,
+        "Bytes#1[1]",
+        expect!["Value(Plain(Unsigned(255)))"],
+    );
+    check(LIST, None, "Bytes#1[2]", expect!["Value(Null)"]);
+    check(
+        LIST,
+        None,
+        "Str#1[0]",
+        expect!["Value(Plain(Unsigned(98)))"],
+    );
     check(
         LIST,
         None,

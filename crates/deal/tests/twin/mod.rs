@@ -51,8 +51,6 @@ pub struct World<'a, V: HeapView> {
     pub host: &'a dyn Fn(&HostSource) -> Option<V::Object>,
     /// Which objects have which labels.
     pub label: &'a dyn Fn(V::Object, &str) -> bool,
-    /// The elements of arrays of plain data, which a view does not tell.
-    pub element: &'a dyn Fn(V::Object, u64) -> Option<Value>,
 }
 
 /// What a statement comes to.
@@ -644,11 +642,8 @@ where
                         Ok(index) => self.slot(object, Place::Element(index)),
                         Err(_) => Item::Null,
                     },
-                    Elements::Plain(_) => known((self.world.element)(object, index)),
-                    Elements::Text => {
-                        let text = view.text_of(object);
-                        let byte = text.and_then(|it| it.as_bytes().get(index as usize).copied());
-                        known(byte.map(|it| Value::Unsigned(it.into())))
+                    Elements::Plain(_) | Elements::Text => {
+                        known(view.plain_element(object, index as usize))
                     }
                 }
             }

@@ -200,7 +200,11 @@ impl HeapPlan {
         for (nth, thread) in self.threads.iter().enumerate() {
             let name = format!("t{nth}");
             builder.add_thread(&name);
-            if let Some(object) = thread.object {
+            // No object is that of two threads.
+            let before = self.threads[..nth].iter().filter_map(|it| it.object);
+            let before: Vec<ObjectId> = before.map(|it| self.object(it)).collect();
+            let is_free = |it: &usize| !before.contains(&self.object(*it));
+            if let Some(object) = thread.object.filter(is_free) {
                 let root = Root::new(RootKind::ThreadObject, &name);
                 builder.add_root(root, self.object(object));
             }

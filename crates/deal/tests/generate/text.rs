@@ -339,7 +339,11 @@ impl Text<'_> {
             }
             9 => format!("({}).is_empty()", self.set(depth)),
             10 => {
-                let above = self.from(depth);
+                let above = match self.choices.below(6) {
+                    4 => format!("stack({})", self.thread()),
+                    5 => format!("roots({})", self.thread()),
+                    _ => self.from(depth),
+                };
                 format!("dom({above}, {})", self.thing())
             }
             _ => self.probe(depth),

@@ -15,10 +15,12 @@
 //!   of it follows from that: `pred(null)` is empty, `is_disjoint(null, o)` holds.
 //! - A value that the heap does not know is unlike everything, itself included.
 //! - A slot gives what is in it, however weakly it holds it.
+//! - `dom` of a set wants each path to meet one of its objects. Of `stack(t)` and `roots(t)`, as
+//!   table 2 has it, it wants each path to begin at the thread's stack, or at the thread.
 //! - Who mentions the asker needs one: otherwise there is no answer, whatever else is said.
 //!
 //! Elsewhere: what compares with what (`compare.rs`), random heaps and texts
-//! (`../generate`), examples by hand (`../cases.rs`).
+//! (`../generate`), examples by hand (`../cases`).
 
 mod compare;
 #[allow(dead_code, missing_docs)]
@@ -37,7 +39,7 @@ use heaphound_deal::resolved::{
 use heaphound_deal::syntax::{AssertionKind, Fold, HostName, QuantifierKind};
 use heaphound_heap::root::{Part, RootKind};
 use heaphound_heap::view::{HeapView, Place};
-use heaphound_heap::{ClassInfo, FieldKind, Value};
+use heaphound_heap::{ClassInfo, FieldKind, Root, Value};
 
 use graph::Graph;
 
@@ -420,7 +422,7 @@ where
             avoid.extend(exclusions.filter_map(|path| self.object(path, &env)));
             let sources = match &part.source {
                 Some(source) => self.object(source, &env).into_iter().collect(),
-                None => self.root_targets(),
+                None => self.root_targets(|_| true),
             };
             reached.extend(self.graph.reach_avoiding(&sources, &avoid));
         }
@@ -456,10 +458,11 @@ where
         all
     }
 
-    fn root_targets(&self) -> Vec<V::Object> {
+    /// What some of the roots refer to, without those that wait for their finalizers.
+    fn root_targets(&self, wanted: impl Fn(&Root) -> bool) -> Vec<V::Object> {
         let mut targets = Vec::new();
         self.world.view.for_each_root(|root, object| {
-            if root.kind != RootKind::Finalizer {
+            if root.kind != RootKind::Finalizer && wanted(root) {
                 targets.push(object);
             }
         });
@@ -532,9 +535,15 @@ where
             }
             Formula::SameSet(a, b) => self.set(a, env) == self.set(b, env),
             Formula::Dom(above, below) => {
-                let above = self.source(above, env);
                 let below = self.object(below, env);
-                below.is_some_and(|below| self.dom(&above, below))
+                below.is_some_and(|below| match above {
+                    Source::Set(set) => match &**set {
+                        Set::Stack(thread) => self.thread_dom(thread, Part::Stack, below, env),
+                        Set::Roots(thread) => self.thread_dom(thread, Part::Both, below, env),
+                        set => self.dom(&Vec::from_iter(self.set(set, env)), below),
+                    },
+                    above => self.dom(&self.source(above, env), below),
+                })
             }
             Formula::Probe(probe) => self.probe(probe, env),
         }
@@ -720,43 +729,69 @@ where
         set.into_iter().flatten().collect()
     }
 
-    /// Of all threads that the object stands for.
     fn thread_roots(
         &self,
         thread: &Thread,
         part: Part,
         env: &Env<V::Object>,
     ) -> BTreeSet<V::Object> {
-        let names = self.world.view.threads().iter().enumerate();
+        let wanted = self.threads(thread, env);
         let mut roots = BTreeSet::new();
-        for (nth, name) in names {
-            let is_it = match thread {
-                Thread::Named(wanted) => wanted == name,
-                Thread::Object(path) => {
-                    let object = self.object(path, env);
-                    object.is_some() && self.graph.thread_object(nth) == object
-                }
-            };
-            if is_it {
+        for (nth, name) in self.world.view.threads().iter().enumerate() {
+            if wanted.contains(name) {
                 roots.extend(self.graph.thread_roots(nth, part));
             }
         }
         roots
     }
 
+    /// The thread of that name, or all that the object stands for.
+    fn threads(&self, thread: &Thread, env: &Env<V::Object>) -> Vec<String> {
+        let object = match thread {
+            Thread::Named(name) => return vec![name.clone()],
+            Thread::Object(path) => self.object(path, env),
+        };
+        let names = self.world.view.threads().iter().enumerate();
+        let meant =
+            names.filter(|(nth, _)| object.is_some() && self.graph.thread_object(*nth) == object);
+        meant.map(|(_, name)| name.clone()).collect()
+    }
+
     /// A path leads from one of these to it, and each path from a root to it meets one of them
-    /// or the asker's stack. A thread's roots are objects like others.
+    /// or the asker's stack.
     fn dom(&self, above: &[V::Object], below: V::Object) -> bool {
-        let asker = self.asker.map(|it| self.world.view.threads()[it].as_str());
-        let mut starts = Vec::new();
-        self.world.view.for_each_root(|root, object| {
-            let is_askers = root.kind == RootKind::ThreadStack && asker == Some(root.name.as_str());
-            if root.kind != RootKind::Finalizer && !is_askers {
-                starts.push(object);
-            }
-        });
+        let starts = self.root_targets(|root| !self.is_askers_stack(root));
         self.graph.reach_avoiding(above, &[]).contains(&below)
             && !self.graph.reach_avoiding(&starts, above).contains(&below)
+    }
+
+    /// The same where a thread's stack, or the thread with all its roots, is what is to be met:
+    /// nodes of PHALANX's graph that are no objects. An object that a stack refers to is
+    /// dominated by it only if nobody else leads to the object.
+    fn thread_dom(
+        &self,
+        thread: &Thread,
+        part: Part,
+        below: V::Object,
+        env: &Env<V::Object>,
+    ) -> bool {
+        let threads = self.threads(thread, env);
+        let is_meant = |root: &Root| {
+            let is_part = match root.kind {
+                RootKind::ThreadStack => part != Part::Object,
+                RootKind::ThreadObject => part != Part::Stack,
+                _ => false,
+            };
+            is_part && threads.contains(&root.name)
+        };
+        let own = self.root_targets(is_meant);
+        let others = self.root_targets(|root| !is_meant(root) && !self.is_askers_stack(root));
+        self.graph.reach_avoiding(&own, &[]).contains(&below)
+            && !self.graph.reach_avoiding(&others, &[]).contains(&below)
+    }
+
+    fn is_askers_stack(&self, root: &Root) -> bool {
+        root.kind == RootKind::ThreadStack && Some(root.name.as_str()) == self.world.asker
     }
 
     /// Table 2: each probe as it is written there.

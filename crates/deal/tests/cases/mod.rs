@@ -370,20 +370,37 @@ pub const CASES: &[Case] = &[
         ..NONE
     },
     Case {
-        name: "an object does not count for the second that reaches it",
+        name: "something is less than two relations want",
         text: "unsafeAssert(∃x : Rs1(x) ∧ x.data ≤ 0 ∨ Rs2(x) ∧ x.data < 0)",
         holds: "
             root main -> Node#1, Node#2
             Node#1 { next -> Node#3, data = 1 }
             Node#2 { next -> Node#3, data = 0 }
             Node#3 { next -> null, data = 0 }",
-        // The second would have found it, had the first not been there.
         fails: "
             root main -> Node#1, Node#2
             Node#1 { next -> null, data = 1 }
             Node#2 { next -> Node#3, data = 0 }
             Node#3 { next -> null, data = 0 }",
         binds: &[("s1", "Node#1"), ("s2", "Node#2")],
+        ..NONE
+    },
+    Case {
+        name: "an object does not count for the second that reaches it",
+        text: "unsafeAssert(forall x: (reach[s1](x) -> x.data >= 0) && (reach[s2](x) -> x.data > 0))",
+        // By what it says it is false: the second reaches Node#3 too.
+        holds: "
+            root main -> Node#1, Node#2
+            Node#1 { next -> Node#3, data = 0 }
+            Node#2 { next -> Node#3, data = 1 }
+            Node#3 { next -> null, data = 0 }",
+        fails: "
+            root main -> Node#1, Node#2
+            Node#1 { next -> null, data = 0 }
+            Node#2 { next -> Node#3, data = 1 }
+            Node#3 { next -> null, data = 0 }",
+        binds: &[("s1", "Node#1"), ("s2", "Node#2")],
+        shown: &["Node#3"],
         ..NONE
     },
     Case {
@@ -654,6 +671,36 @@ pub const CASES: &[Case] = &[
             root static:cache -> Data#1",
         binds: &[("o", "Data#1")],
         asker: Some("a"),
+        ..NONE
+    },
+    Case {
+        name: "a stack dominates only what nobody else leads to",
+        text: "dom(stack(current_thread()), o)",
+        holds: "
+            root thread:a -> Data#1
+            root thread-object:a -> Thread#1
+            root thread:b -> Other#1",
+        fails: "
+            root thread:a -> Data#1
+            root thread-object:a -> Thread#1
+            root thread:b -> Data#1",
+        binds: &[("o", "Data#1")],
+        asker: Some("a"),
+        ..NONE
+    },
+    Case {
+        name: "a set of objects dominates what is reached through one of them",
+        text: "dom({a, b}, c)",
+        holds: "
+            root main -> Node#1, Node#2
+            Node#1.next -> Node#3
+            Node#2.next -> Node#3",
+        fails: "
+            root main -> Node#1, Node#2
+            root static:c -> Node#3
+            Node#1.next -> Node#3
+            Node#2.next -> Node#3",
+        binds: &[("a", "Node#1"), ("b", "Node#2"), ("c", "Node#3")],
         ..NONE
     },
     // GC assertions.

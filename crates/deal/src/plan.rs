@@ -23,6 +23,9 @@ pub struct Plan {
     pub rules: Vec<usize>,
     /// The relations that are traced, in this order.
     pub relations: Vec<Relation>,
+    /// For a query with several relations, which may overlap: each is found by a traversal
+    /// of its own.
+    pub apart: bool,
 }
 
 /// How all rules of a text are answered.
@@ -51,10 +54,13 @@ impl Plans {
     }
 
     fn add(&mut self, place: usize, program: &Program) {
+        let is_query = matches!(program.statement, Statement::Query(_));
+        let apart = is_query && program.relations.len() > 1;
         let fits = |plan: &&mut Plan| {
-            program.relations.is_empty()
+            let same = program.relations.is_empty()
                 || plan.relations.is_empty()
-                || plan.relations == program.relations
+                || plan.relations == program.relations;
+            same && !apart && !plan.apart
         };
         match self.traversals.iter_mut().find(fits) {
             Some(plan) => {
@@ -66,6 +72,7 @@ impl Plans {
             None => self.traversals.push(Plan {
                 rules: vec![place],
                 relations: program.relations.clone(),
+                apart,
             }),
         }
     }
@@ -142,6 +149,13 @@ impl Explain<'_> {
             if plan.rules.len() > 1 || self.resolved.rules[rule].name.is_some() {
                 writeln!(f, "  answers {name}")?;
             }
+        }
+        if plan.apart {
+            return writeln!(
+                f,
+                "  {} relations that may overlap: a traversal for each, and one of all that lives",
+                plan.relations.len()
+            );
         }
         let mut step = 0;
         let mut next = |f: &mut fmt::Formatter<'_>, what: &str| {

@@ -132,7 +132,7 @@ impl<'a, V: Readable> Setting<'a, V> {
             collect,
             asked: asked(self.resolved, plan),
         };
-        match self.sources_live {
+        match self.sources_live && !plan.apart {
             true => run.traverse(),
             false => run.look_up(),
         }
@@ -393,6 +393,7 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
         let decided: Vec<AtomicBool> = self.asked.iter().map(|_| AtomicBool::new(false)).collect();
         let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
         let mut overlaps = false;
+        let mut ignored = Vec::new();
         for (number, relation) in plan.relations.iter().enumerate() {
             let related: Vec<bool> = (0..relations).map(|it| it == number).collect();
             let tests = self.tests(related, &decided);
@@ -404,12 +405,15 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
                 let visits = &mut series.visits;
                 overlaps |= self.phase(visits, &phase, &tests, earlier, &excluded, &mut found);
             }
+            ignored.append(&mut excluded);
         }
         let tests = self.tests(vec![false; relations], &decided);
         if !tests.ends.is_empty() && tests.ends.iter().all(|it| it.load(Relaxed)) {
             return self.outcomes(found, &decided, overlaps);
         }
-        let phase = series.phase(relations, setting.starts(ground, None));
+        // What was ignored may be known to nobody else that is left.
+        ignored.extend(setting.starts(ground, None));
+        let phase = series.phase(relations, ignored);
         let nothing = (series.marks[0], series.marks[0]);
         self.phase(&mut series.visits, &phase, &tests, nothing, &[], &mut found);
         self.outcomes(found, &decided, overlaps)
@@ -530,7 +534,18 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             ground,
             ..
         } = self;
-        let relations = setting.entered(ground, &plan.relations);
+        let relations = match plan.apart {
+            false => setting.entered(ground, &plan.relations),
+            true => plan
+                .relations
+                .iter()
+                .map(|relation| {
+                    setting
+                        .entered(ground, std::slice::from_ref(relation))
+                        .remove(0)
+                })
+                .collect(),
+        };
         let relations: Vec<HashSet<V::Object>> = relations
             .into_iter()
             .map(|objects| objects.into_iter().collect())

@@ -12,12 +12,12 @@ use heaphound_heap::finding::{self, Evidence, Finding};
 use heaphound_heap::path::{Origin, Reached, Search, named};
 use heaphound_heap::root::RootSet;
 
-use crate::datum::{Datum, compare_values};
+use crate::datum::{Datum, compare};
 use crate::interpret::Ground;
 use crate::plan::Plan;
 use crate::resolved::{
-    Formula, Operand, Path, Program, Quantifier, Query, Relation, Rule, Select, Start, Statement,
-    Step,
+    CompareBy, CompareOp, Formula, Operand, Path, Program, Quantifier, Query, Relation, Rule,
+    Select, Start, Statement, Step,
 };
 use crate::syntax::{AssertionKind, Fold, QuantifierKind, Severity, Span};
 use crate::traverse::{Outcome, Setting};
@@ -45,8 +45,9 @@ pub enum Answer<O> {
     Objects(Vec<O>, usize),
     /// For each of these objects some values, as text; of so many.
     Rows(Vec<(O, Vec<String>)>, usize),
-    /// A number, or the least or the largest of some values; none of no values.
-    Value(Option<Value>),
+    /// A number, or the least or the largest of some values, which may be a string object;
+    /// [`Datum::Absent`] if there are none.
+    Value(Datum<O>),
 }
 
 /// Runs a plan and judges its rules: one verdict for each, in the order of the plan.
@@ -320,44 +321,59 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
                 };
                 Answer::Rows(told.iter().map(row).collect(), found.len())
             }
-            Select::Count => Answer::Value(Some(Value::Unsigned(found.len() as u64))),
+            Select::Count => Answer::Value(Datum::Plain(Value::Unsigned(found.len() as u64))),
             Select::Fold(fold, operand) => {
-                let values = found.iter().filter_map(|&object| {
-                    match self.ground.operand(operand, Some(object)) {
-                        Datum::Plain(value) => Some(value),
-                        _ => None,
-                    }
-                });
+                let values = found
+                    .iter()
+                    .map(|&object| self.ground.operand(operand, Some(object)));
                 Answer::Value(match fold {
-                    Fold::Sum => sum(values),
-                    Fold::Min => values.reduce(|a, b| match compare_values(b, a) {
-                        Some(order) if order.is_lt() => b,
-                        _ => a,
-                    }),
-                    Fold::Max => values.reduce(|a, b| match compare_values(b, a) {
-                        Some(order) if order.is_gt() => b,
-                        _ => a,
-                    }),
+                    Fold::Sum => Datum::Plain(sum(values)),
+                    Fold::Min => self.extreme(values, CompareOp::Lt),
+                    Fold::Max => self.extreme(values, CompareOp::Gt),
                 })
             }
         }
     }
+
+    /// The least or the largest of what has an order; the first one of equals, which also
+    /// says what sort of value it is.
+    fn extreme(
+        &self,
+        values: impl Iterator<Item = Datum<V::Object>>,
+        op: CompareOp,
+    ) -> Datum<V::Object> {
+        let text = |object| self.setting.view.text_of(object);
+        let is_ordered = |datum: &Datum<V::Object>| {
+            let same = CompareOp::Le;
+            !matches!(datum, Datum::Plain(Value::Bool(_) | Value::Variant(_)))
+                && compare((same, CompareBy::Found), datum, datum, text)
+        };
+        values
+            .filter(is_ordered)
+            .reduce(
+                |best, next| match compare((op, CompareBy::Found), &next, &best, text) {
+                    true => next,
+                    false => best,
+                },
+            )
+            .unwrap_or(Datum::Absent)
+    }
 }
 
 /// The sum of numbers: whole while all are and it fits, else a float. 0 of none.
-fn sum(values: impl Iterator<Item = Value>) -> Option<Value> {
+fn sum<O>(values: impl Iterator<Item = Datum<O>>) -> Value {
     let (mut whole, mut float, mut is_whole) = (0i128, 0f64, true);
     for value in values {
         match value {
-            Value::Unsigned(value) => {
+            Datum::Plain(Value::Unsigned(value)) => {
                 whole += value as i128;
                 float += value as f64;
             }
-            Value::Signed(value) => {
+            Datum::Plain(Value::Signed(value)) => {
                 whole += value as i128;
                 float += value as f64;
             }
-            Value::Float(value) => {
+            Datum::Plain(Value::Float(value)) => {
                 float += value;
                 is_whole = false;
             }
@@ -366,10 +382,12 @@ fn sum(values: impl Iterator<Item = Value>) -> Option<Value> {
     }
     let fits = u64::try_from(whole).map(Value::Unsigned);
     let fits = fits.or_else(|_| i64::try_from(whole).map(Value::Signed));
-    Some(match fits {
+    match fits {
         Ok(value) if is_whole => value,
+        // Rounded once, not at every step.
+        _ if is_whole => Value::Float(whole as f64),
         _ => Value::Float(float),
-    })
+    }
 }
 
 /// A finding that a rule does not hold, to be completed.

@@ -286,24 +286,30 @@ impl<'a> Mutator<'a> {
     }
 
     /// Runs `f` in a region and asserts that what it allocates is unreachable at the next full
-    /// collection. If it panics, nothing is asserted.
+    /// collection. If it panics, nothing is asserted. Regions that `f` leaves open end with
+    /// it.
     #[track_caller]
     pub fn in_region<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
-        struct Close<'m>(&'m MutatorShared, bool);
-        impl Drop for Close<'_> {
-            fn drop(&mut self) {
-                if self.1 {
-                    self.0.close_region();
-                }
-            }
-        }
+        let outside = self.shared.regions();
+        let close = Close(self.shared, outside);
         self.start_region();
-        let mut close = Close(self.shared, true);
         let result = f(&mut self.scope());
-        close.1 = false;
+        // What `f` has started and not ended ends with it.
+        self.shared.close_regions(outside + 1);
+        if self.shared.regions() > outside {
+            self.assert_all_dead();
+        }
         drop(close);
-        self.assert_all_dead();
         result
+    }
+}
+
+/// Ends the regions within so many, also if there is a panic.
+struct Close<'m>(&'m MutatorShared, usize);
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        self.0.close_regions(self.1);
     }
 }
 
@@ -324,41 +330,45 @@ impl Mutator<'_> {
     /// Runs `f` in a scope of its own and tells what it allocated that is still reachable
     /// when the scope has ended: a finding, with each way that leads to such objects.
     /// For tests; it makes the collections that it needs, and finalizers run.
+    ///
+    /// # Panics
+    /// If `f` ends a region that it has not started.
     #[track_caller]
     pub fn leaks_of<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> (R, Option<Finding>) {
-        struct Close<'m>(&'m MutatorShared, usize);
-        impl Drop for Close<'_> {
-            fn drop(&mut self) {
-                while self.0.regions() > self.1 {
-                    self.0.forget_region();
-                }
-            }
-        }
         check_feature();
         let place = Location::caller();
-        let close = Close(self.shared, self.shared.regions());
+        let outside = self.shared.regions();
+        let close = Close(self.shared, outside);
         self.shared.open_region();
         let result = f(&mut self.scope());
-        // What finalizers allocate is not of the region: it goes into another one.
+        self.shared.close_regions(outside + 1);
+        assert!(
+            self.shared.regions() > outside,
+            "a region was ended in a scope that it was not started in"
+        );
+        // What finalizers allocate is not of the scope: it goes into another region.
         self.shared.open_region();
         // What a finalizer has brought back once is dead the second time.
         for _ in 0..2 {
             self.collect();
         }
-        self.shared.forget_region();
-        let finding = self.describe_survivors(place);
+        let finding = self.describe_survivors(outside, place);
         drop(close);
         (result, finding)
     }
 
-    /// A finding about what lives of the innermost region.
-    fn describe_survivors(&mut self, place: &'static Location<'static>) -> Option<Finding> {
+    /// A finding about what lives of one of the open regions, by its number.
+    fn describe_survivors(
+        &mut self,
+        region: usize,
+        place: &'static Location<'static>,
+    ) -> Option<Finding> {
         let shared = self.shared;
         self.inspect(|view| {
             let live: ObjectSet<ObjectId<'_>> = {
                 let probes = Probes::of(view);
                 let live = probes.reach_all();
-                let region = shared.innermost_region();
+                let region = shared.region(region);
                 let objects = region.into_iter().map(|raw| view.object(raw));
                 objects.filter(|&object| live.has(object)).collect()
             };

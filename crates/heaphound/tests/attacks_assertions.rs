@@ -1,0 +1,295 @@
+//! GC assertions under attack: what callers do by mistake, very often, or all at once.
+#![cfg(feature = "assertions")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use heaphound::finding::Finding;
+use heaphound::{
+    AssertionKind, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, Object, Reaction,
+    Ref, RefArray, Slot,
+};
+
+#[derive(Managed)]
+#[repr(C)]
+struct Node {
+    header: Header,
+    id: u64,
+    next: Slot<Node>,
+    other: Slot<Node>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Holder {
+    header: Header,
+    needs: Ref<Node>,
+}
+
+fn builders() -> Vec<HeapBuilder> {
+    let mut builders = Vec::new();
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        for threads in [1, 4] {
+            for zeal in [0, 3] {
+                let builder = Heap::builder().collector(collector);
+                let builder = builder.collector_threads(threads).zeal(zeal);
+                builders.push(builder.max_bytes(256 << 20));
+            }
+        }
+    }
+    builders
+}
+
+fn node<'a>(m: &mut Mutator<'a>, id: u64) -> Local<'a, Node> {
+    let (next, other) = (None, None);
+    m.alloc(NodeInit { id, next, other }).unwrap()
+}
+
+fn global<'a>(m: &mut Mutator<'a>, name: &str) -> Local<'a, Node> {
+    let node = node(m, 0);
+    m.static_root(name).set(m, Some(&m[node]));
+    node
+}
+
+/// A reaction that notes what was found.
+fn noting() -> (Reaction, Arc<Mutex<Vec<Finding>>>) {
+    let found: Arc<Mutex<Vec<Finding>>> = Arc::default();
+    let all = found.clone();
+    let call = move |finding: &Finding| all.lock().unwrap().push(finding.clone());
+    (Reaction::Call(Arc::new(call)), found)
+}
+
+fn wrong(m: &Mutator<'_>, kind: AssertionKind) -> Vec<u64> {
+    let all = m.violations().into_iter().filter(|it| it.0 == kind);
+    let id = |object: &Object| object.downcast::<Node>().unwrap().id;
+    let mut ids: Vec<u64> = all.map(|it| id(it.1.get(m).unwrap())).collect();
+    ids.sort_unstable();
+    ids
+}
+
+fn leak<'a>(m: &mut Mutator<'a>, list: Local<'_, Node>, id: u64) {
+    let m = &mut m.scope();
+    let new = node(m, id);
+    let rest = m[list].next.get().map(|it| m.local(it));
+    m[new].next.set(rest.map(|it| &m[it]));
+    m[list].next.set(Some(&m[new]));
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+#[test]
+fn a_region_ends_with_its_closure_though_others_were_left_open_in_it() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        m.in_region(|m| {
+            leak(m, list, 1);
+            m.start_region();
+            leak(m, list, 2);
+        });
+        leak(&mut m, list, 3);
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::Region), [1, 2]);
+        let end = catch_unwind(AssertUnwindSafe(|| m.assert_all_dead()));
+        assert!(end.is_err(), "no region is open any more");
+        // Nor if it panics.
+        let panics = AssertUnwindSafe(|| {
+            m.in_region(|m| {
+                m.start_region();
+                resume_unwind(Box::new("stop"));
+            })
+        });
+        assert!(catch_unwind(panics).is_err());
+        let end = catch_unwind(AssertUnwindSafe(|| m.assert_all_dead()));
+        assert!(end.is_err(), "no region is open any more");
+    }
+}
+
+#[test]
+fn a_region_that_was_ended_inside_its_closure_leaves_the_outer_ones_alone() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        m.start_region();
+        leak(&mut m, list, 1);
+        m.in_region(|m| {
+            leak(m, list, 2);
+            m.assert_all_dead();
+        });
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::Region), [2]);
+        m.assert_all_dead();
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::Region), [1, 2]);
+    }
+}
+
+#[test]
+fn leaks_are_found_though_regions_were_left_open() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        let (_, leaks) = m.leaks_of(|m| {
+            leak(m, list, 1);
+            m.start_region();
+            leak(m, list, 2);
+        });
+        let message = "2 objects allocated in the scope are still reachable";
+        assert_eq!(leaks.unwrap().message, message);
+    }
+}
+
+#[test]
+fn leaks_are_found_though_the_region_was_ended() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        let ends = AssertUnwindSafe(|| {
+            m.leaks_of(|m| {
+                leak(m, list, 1);
+                m.start_region();
+                m.assert_all_dead();
+                m.assert_all_dead();
+                leak(m, list, 2);
+            })
+        });
+        // Either it is found, or the mistake is said.
+        let said = catch_unwind(ends).map_or(true, |(_, leaks)| leaks.is_some());
+        assert!(said);
+    }
+}
+
+#[test]
+fn what_a_scope_leaks_was_also_allocated_in_the_region_around_it() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        m.start_region();
+        assert!(m.leaks_of(|m| leak(m, list, 1)).1.is_some());
+        m.assert_all_dead();
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::Region), [1]);
+    }
+}
+
+#[test]
+fn every_kind_of_root_has_a_path() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let (_root, _pin) = {
+            let m = &mut m.scope();
+            let all = [1, 2, 3, 4].map(|id| node(m, id));
+            all.iter().for_each(|&it| m.assert_dead(it));
+            m.set_thread_object(Some(&m[all[0]]));
+            m.static_root("it").set(m, Some(&m[all[1]]));
+            (m.root(&m[all[2]]), m.pin(all[3]))
+        };
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::Dead), [1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn references_that_are_needed_are_invalidated_by_force() {
+    for builder in builders() {
+        let heap = builder.invalidation(true).build().unwrap();
+        heap.set_reaction(AssertionKind::Dead, Reaction::ForceTrue);
+        let mut m = heap.attach("main").unwrap();
+        let (holder, local, root, pinned, weak) = {
+            let local = node(&mut m, 1);
+            let holder = m.alloc(HolderInit { needs: local }).unwrap();
+            let root = m.root(&m[local]);
+            let weak = m.weak(&m[local]);
+            let pinned = m.pin(local);
+            m.set_thread_object(Some(&m[local]));
+            m.assert_dead(local);
+            (holder, local, root, pinned, weak)
+        };
+        m.collect();
+        assert!(m.try_get(local).is_err());
+        assert!(root.try_get(&m).is_err());
+        assert!(pinned.root().try_get(&m).is_err());
+        assert!(weak.get(&m).is_none());
+        assert!(m[holder].needs.try_get().is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| m[holder].needs.get().id)).is_err());
+        // What was invalidated can be asserted about: it holds of nothing.
+        m.assert_dead(local);
+        m.assert_unshared(&root);
+        m.retract_owned_by(local, &root);
+        let owns = catch_unwind(AssertUnwindSafe(|| m.assert_owned_by(local, holder)));
+        assert!(owns.is_err());
+        m.collect();
+        assert_eq!(m.violations().len(), 0);
+        drop(pinned);
+        let _copy = m.alloc(HolderInit { needs: local });
+        m.collect();
+    }
+}
+
+#[test]
+fn what_ephemerons_hold_is_found_and_forced() {
+    for builder in builders() {
+        let heap = builder.invalidation(true).build().unwrap();
+        let (note, found) = noting();
+        let mut m = heap.attach("main").unwrap();
+        let map = m.alloc_weak_map::<Node, Node>().unwrap();
+        let [key, other] = [1, 2].map(|id| node(&mut m, id));
+        {
+            let m = &mut m.scope();
+            let value = node(m, 3);
+            m.weak_map_insert(map, key, value).unwrap();
+            m.expecting().reaction(note.clone()).dead(value);
+            let value = node(m, 4);
+            m.weak_map_insert(map, other, value).unwrap();
+            m.expecting().reaction(Reaction::ForceTrue).dead(value);
+        }
+        m.collect();
+        let messages = found.lock().unwrap();
+        assert_eq!(messages.len(), 1);
+        assert!(m[map].get(&m[key]).is_some());
+        assert!(m[map].get(&m[other]).is_none());
+        drop(messages);
+        // A key that is to die takes its value with it.
+        m.expecting().reaction(Reaction::ForceTrue).dead(key);
+        m.collect();
+        assert!(m.try_get(key).is_err());
+        assert_eq!(m[map].len(), 0);
+        m.collect();
+        assert_eq!(m.violations().len(), 0);
+        for id in 0..100 {
+            let m = &mut m.scope();
+            let new = node(m, id);
+            m.weak_map_insert(map, new, new).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_a_slot_holds_besides_is_not_drag() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let (note, found) = noting();
+        heap.set_reaction(AssertionKind::Dead, note);
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        let held = node(&mut m, 1);
+        leak(&mut m, list, 3);
+        let last = m[list].next.get().unwrap();
+        last.other.set(Some(&m[held]));
+        m.assert_dead(held);
+        m.collect();
+        let found = found.lock().unwrap();
+        assert!(!found[0].message.contains("(drag)"), "{}", found[0]);
+    }
+}

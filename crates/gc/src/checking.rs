@@ -8,6 +8,7 @@
 //! (`assertions.rs`).
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use heaphound_heap::ClassId;
 
@@ -146,14 +147,19 @@ impl HeapInner {
         })
     }
 
-    /// Tells what assertions have found, and does what is to be done.
+    /// Tells what assertions have found, and does what is to be done: all of it, though a
+    /// callback panics.
     pub(crate) fn announce(&self, verdict: Verdict) {
+        let mut panicked = None;
         for (finding, reaction) in verdict.reports {
             let fingerprint = finding.fingerprint();
             tracing::error!(heap = self.id, kind = %finding.kind, %fingerprint, "{finding}");
             match reaction {
                 Reaction::Log | Reaction::ForceTrue => log_line(format_args!("{finding}")),
-                Reaction::Call(call) => call(&finding),
+                Reaction::Call(call) => {
+                    let called = catch_unwind(AssertUnwindSafe(|| call(&finding)));
+                    panicked = panicked.or(called.err());
+                }
                 Reaction::Halt => {
                     log_line(format_args!("{finding}"));
                     let _ = self.halted.set(finding.to_string());
@@ -168,6 +174,9 @@ impl HeapInner {
                     "still, for the {times}. time: {message} [{fingerprint}]"
                 ));
             }
+        }
+        if let Some(payload) = panicked {
+            resume_unwind(payload);
         }
     }
 }

@@ -293,3 +293,26 @@ fn what_a_slot_holds_besides_is_not_drag() {
         assert!(!found[0].message.contains("(drag)"), "{}", found[0]);
     }
 }
+
+#[test]
+fn all_is_told_though_a_callback_panics() {
+    for builder in builders() {
+        let heap = builder.halt_with_errors(true).build().unwrap();
+        let (note, found) = noting();
+        let call = |_: &Finding| resume_unwind(Box::new("stop"));
+        let stop = Reaction::Call(Arc::new(call));
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        let held = node(&mut m, 1);
+        m[list].next.set(Some(&m[held]));
+        m[list].other.set(Some(&m[held]));
+        m.expecting().reaction(stop).dead(held);
+        m.expecting().reaction(note).unshared(held);
+        m.expecting().reaction(Reaction::Halt).instances::<Node>(0);
+        let collect = catch_unwind(AssertUnwindSafe(|| m.collect()));
+        assert!(collect.is_err());
+        assert_eq!(found.lock().unwrap().len(), 1);
+        let error = m.alloc_refs::<Node>(100_000).err().unwrap();
+        assert!(error.halted().is_some());
+    }
+}

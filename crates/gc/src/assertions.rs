@@ -70,6 +70,20 @@ pub enum Reaction {
     Call(Arc<dyn Fn(&Finding) + Send + Sync>),
 }
 
+impl Reaction {
+    /// What tells it from others: callbacks differ though they may do the same.
+    fn key(&self) -> ReactionKey {
+        match self {
+            Self::Log => (0, 0),
+            Self::Halt => (1, 0),
+            Self::ForceTrue => (2, 0),
+            Self::Call(call) => (3, Arc::as_ptr(call).addr()),
+        }
+    }
+}
+
+type ReactionKey = (u8, usize);
+
 impl fmt::Debug for Reaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -89,6 +103,14 @@ pub(crate) struct Site {
     pub(crate) message: Option<String>,
     pub(crate) reaction: Option<Reaction>,
 }
+
+/// What tells a site from others.
+type SiteKey = (
+    AssertionKind,
+    &'static Location<'static>,
+    Option<String>,
+    Option<ReactionKey>,
+);
 
 /// An assertion about all instances of a class.
 #[derive(Clone, Debug)]
@@ -152,8 +174,8 @@ pub(crate) struct Assertions {
     counts_many: bool,
     /// Where the owners begin that the last collection had no time for.
     pub(crate) next_owner: Raw,
-    /// The sites without reactions of their own, to find them again.
-    by_place: HashMap<(AssertionKind, &'static Location<'static>, Option<String>), SiteId>,
+    /// To find the sites again.
+    by_key: HashMap<SiteKey, SiteId>,
 }
 
 /// What a full collection has found, to be reported when the world runs again.
@@ -196,7 +218,7 @@ const MOST_HOPS: usize = 50_000;
 const MOST_SHOWN: usize = 5;
 
 impl Assertions {
-    /// The number of a site; the same one for the same place and words.
+    /// The number of a site; the same one for the same place, words and reaction.
     pub(crate) fn site(&mut self, site: Site) -> SiteId {
         self.unchecked = true;
         let number = self.sites.len() as SiteId;
@@ -210,14 +232,12 @@ impl Assertions {
         {
             return self.last_site;
         }
-        self.last_site = number;
-        if site.reaction.is_none() {
-            let key = (site.kind, site.place, site.message.clone());
-            let known = *self.by_place.entry(key).or_insert(number);
-            if known != number {
-                self.last_site = known;
-                return known;
-            }
+        let reaction = site.reaction.as_ref().map(Reaction::key);
+        let key = (site.kind, site.place, site.message.clone(), reaction);
+        let known = *self.by_key.entry(key).or_insert(number);
+        self.last_site = known;
+        if known != number {
+            return known;
         }
         self.sites.push(site);
         number
@@ -395,7 +415,7 @@ impl Assertions {
             counts.insert(fingerprint, unchecked.len());
             found.insert(fingerprint, (finding, SiteId::MAX));
         }
-        let mut told: HashSet<(Fingerprint, SiteId)> = HashSet::new();
+        let mut told: HashSet<(Fingerprint, ReactionKey)> = HashSet::new();
         for (&fingerprint, &objects) in &counts {
             let new = found.remove(&fingerprint);
             if let Some(known) = self.known.get_mut(&fingerprint) {
@@ -403,6 +423,7 @@ impl Assertions {
                 known.objects = objects;
                 if known.suppressed.is_none() {
                     let message = known.finding.message.clone();
+                    told.insert((fingerprint, Reaction::Log.key()));
                     verdict
                         .repeats
                         .push((fingerprint, message, known.collections));
@@ -414,8 +435,9 @@ impl Assertions {
             };
             let suppressed = self.suppressions.get(&fingerprint).cloned();
             if suppressed.is_none() {
-                verdict.reports.push((finding.clone(), self.reaction(site)));
-                told.insert((fingerprint, site));
+                let reaction = self.reaction(site);
+                told.insert((fingerprint, reaction.key()));
+                verdict.reports.push((finding.clone(), reaction));
             }
             let known = Known {
                 finding,
@@ -427,11 +449,12 @@ impl Assertions {
         }
         // A reaction that an assertion has of its own is not lost to one that looks alike.
         for (fingerprint, site) in sites {
-            let own = self.sites[site as usize].reaction.is_some();
+            let Some(own) = &self.sites[site as usize].reaction else {
+                continue;
+            };
             let known = &self.known[&fingerprint];
-            if own && known.suppressed.is_none() && told.insert((fingerprint, site)) {
-                let finding = known.finding.clone();
-                verdict.reports.push((finding, self.reaction(site)));
+            if known.suppressed.is_none() && told.insert((fingerprint, own.key())) {
+                verdict.reports.push((known.finding.clone(), own.clone()));
             }
         }
         verdict

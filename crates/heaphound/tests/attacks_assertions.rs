@@ -316,3 +316,22 @@ fn all_is_told_though_a_callback_panics() {
         assert!(error.halted().is_some());
     }
 }
+
+#[test]
+fn a_finding_is_told_once_to_each_reaction() {
+    for builder in builders() {
+        let heap = builder.zeal(0).build().unwrap();
+        let (note, found) = noting();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        for id in 0..1000 {
+            leak(&mut m, list, id);
+            let new = m[list].next.get().unwrap();
+            let new = m.local(new);
+            m.expecting().reaction(note.clone()).dead(new);
+        }
+        m.collect();
+        assert_eq!(found.lock().unwrap().len(), 1);
+        assert_eq!(heap.findings()[0].objects, 1000);
+    }
+}

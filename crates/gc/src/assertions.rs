@@ -135,7 +135,7 @@ pub struct Known {
 }
 
 /// A violation that was reported and still stands.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Standing {
     pub(crate) kind: AssertionKind,
     pub(crate) raw: Raw,
@@ -766,4 +766,34 @@ fn both_ways<'v>(
         path: trail.describe(view),
     });
     both.collect()
+}
+
+#[cfg(all(test, feature = "assertions"))]
+mod tests {
+    use super::*;
+    use crate::config::Collector;
+    use crate::heap::Heap;
+
+    #[test]
+    fn what_is_asserted_again_and_again_is_kept_a_few_times() {
+        for collector in [Collector::MarkSweep, Collector::Generational] {
+            let heap = Heap::builder().collector(collector).build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let [owner, item] = ["owner", "item"].map(|text| m.alloc_str(text).unwrap());
+            for round in 0..5000 {
+                m.assert_unshared(item);
+                m.assert_owned_by(owner, item);
+                m.assert_dead(item);
+                m.expecting().reaction(Reaction::Log).unshared(item);
+                if round % 1000 == 0 {
+                    m.collect();
+                }
+                let assertions = heap.inner().assertions.lock().unwrap();
+                let tables = [&assertions.dead, &assertions.unshared].map(Table::len);
+                let pairs = assertions.pairs.len();
+                assert!(tables.iter().chain([&pairs]).all(|&len| len <= 100));
+                assert!(assertions.sites.len() <= 4);
+            }
+        }
+    }
 }

@@ -57,7 +57,7 @@ impl Expecting<'_, '_> {
             return;
         };
         let (mut assertions, site) = self.record(AssertionKind::Dead, Location::caller());
-        assertions.dead.push(Entry { site, raw });
+        assertions.dead.add(Entry { site, raw });
     }
 
     /// At every full collection at most one slot or static refers to the object, for as
@@ -72,7 +72,7 @@ impl Expecting<'_, '_> {
         };
         self.mutator.heap.flag(raw, Word::with_unshared);
         let (mut assertions, site) = self.record(AssertionKind::Unshared, Location::caller());
-        assertions.unshared.push(Entry { site, raw });
+        assertions.unshared.add(Entry { site, raw });
     }
 
     /// At every full collection that finds the ownee alive, the owner is alive too and
@@ -86,7 +86,7 @@ impl Expecting<'_, '_> {
         let ownee = self.raw(&ownee).expect("an ownee is not null");
         self.mutator.heap.flag(ownee, Word::with_ownee);
         let (mut assertions, site) = self.record(AssertionKind::OwnedBy, Location::caller());
-        assertions.pairs.push(Pair { owner, ownee, site });
+        assertions.pairs.add(Pair { owner, ownee, site });
     }
 
     /// As [`Expecting::owned_by`], for many objects with one owner.
@@ -106,7 +106,7 @@ impl Expecting<'_, '_> {
         }
         let (mut assertions, site) = self.record(AssertionKind::OwnedBy, Location::caller());
         for ownee in ownees {
-            assertions.pairs.push(Pair { owner, ownee, site });
+            assertions.pairs.add(Pair { owner, ownee, site });
         }
     }
 
@@ -215,7 +215,7 @@ impl<'a> Mutator<'a> {
         if let (Some(owner), Some(ownee)) = (owner, ownee) {
             let site = TAKEN_BACK;
             let mut assertions = self.heap.assertions.lock().unwrap();
-            assertions.pairs.push(Pair { owner, ownee, site });
+            assertions.pairs.add(Pair { owner, ownee, site });
         }
     }
 
@@ -281,7 +281,7 @@ impl<'a> Mutator<'a> {
         let mut assertions = self.heap.assertions.lock().unwrap();
         let site = assertions.site(site);
         for raw in objects {
-            assertions.dead.push(Entry { site, raw });
+            assertions.dead.add(Entry { site, raw });
         }
     }
 

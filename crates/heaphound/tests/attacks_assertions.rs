@@ -76,12 +76,6 @@ fn leak<'a>(m: &mut Mutator<'a>, list: Local<'_, Node>, id: u64) {
     m[list].next.set(Some(&m[new]));
 }
 
-fn resident_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * 4096
-}
-
 #[test]
 fn a_region_ends_with_its_closure_though_others_were_left_open_in_it() {
     for builder in builders() {

@@ -60,6 +60,15 @@ pub(crate) trait Follows {
 
     /// Follows its objects to where they are now; answers whether it is still of use.
     fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool;
+
+    /// Takes out of a list what is there twice.
+    fn dedup(list: &mut Vec<Self>)
+    where
+        Self: Ord + Sized,
+    {
+        list.sort_unstable();
+        list.dedup();
+    }
 }
 
 impl Follows for Raw {
@@ -97,6 +106,10 @@ impl Follows for Pair {
         }
         self.ownee.follow(now)
     }
+
+    fn dedup(list: &mut Vec<Self>) {
+        resolve(list);
+    }
 }
 
 /// Entries; the young ones apart, so that a nursery collection need not look at all.
@@ -117,7 +130,19 @@ impl<E> Default for Table<E> {
     }
 }
 
-impl<E: Follows + PartialEq> Table<E> {
+impl<E: Follows + Ord> Table<E> {
+    /// As [`push`](Self::push); what is said again and again is kept a few times at most.
+    pub(crate) fn add(&mut self, entry: E) {
+        let list = match entry.is_young() {
+            true => &mut self.young,
+            false => &mut self.old,
+        };
+        if list.len() == list.capacity() {
+            make_room(list);
+        }
+        self.push(entry);
+    }
+
     pub(crate) fn push(&mut self, entry: E) {
         match entry.is_young() {
             true => self.young.push(entry),
@@ -147,6 +172,13 @@ impl<E: Follows + PartialEq> Table<E> {
         self.old.retain_mut(|entry| entry.follow(now));
         self.changed = true;
     }
+}
+
+/// Forgets what is there twice; then half of the list is free, so that this is seldom needed.
+#[cold]
+fn make_room<E: Follows + Ord>(list: &mut Vec<E>) {
+    E::dedup(list);
+    list.reserve(list.len().max(8));
 }
 
 impl Table<Pair> {

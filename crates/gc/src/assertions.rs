@@ -156,7 +156,7 @@ impl Follows for Standing {
 #[derive(Default)]
 pub(crate) struct Assertions {
     pub(crate) sites: Vec<Site>,
-    /// The site of the last assertion.
+    /// The site of the last assertion, most often.
     last_site: SiteId,
     pub(crate) dead: Table<Entry>,
     pub(crate) unshared: Table<Entry>,
@@ -174,6 +174,8 @@ pub(crate) struct Assertions {
     counts_many: bool,
     /// Where the owners begin that the last collection had no time for.
     pub(crate) next_owner: Raw,
+    /// The number of sites at which those that are not used any more are forgotten.
+    prune_at: usize,
     /// To find the sites again.
     by_key: HashMap<SiteKey, SiteId>,
 }
@@ -186,6 +188,8 @@ pub(crate) struct Verdict {
     pub(crate) forced: Vec<(Raw, &'static Location<'static>)>,
     /// Findings that still stand, and how often they have been found.
     pub(crate) repeats: Vec<(Fingerprint, String, u64)>,
+    /// Sites that are to be dropped.
+    pub(crate) gone: Vec<Site>,
 }
 
 impl Verdict {
@@ -325,10 +329,59 @@ impl Assertions {
         self.waited
     }
 
-    /// Everything has been checked.
-    pub(crate) fn checked(&mut self) {
+    /// Everything has been checked, and what has died is forgotten. Answers the sites that are
+    /// not used any more: to drop their callbacks may run anything.
+    pub(crate) fn checked(&mut self) -> Vec<Site> {
         self.waited = 0;
         self.unchecked = false;
+        if self.sites.len() < self.prune_at.max(1024) {
+            return Vec::new();
+        }
+        let gone = self.prune_sites();
+        self.prune_at = self.sites.len() * 2;
+        gone
+    }
+
+    /// Takes out the sites that no assertion is left of. The others keep their order. Nothing
+    /// is young, and no pair is there that takes another one back: they have been checked.
+    fn prune_sites(&mut self) -> Vec<Site> {
+        let entries = self.dead.old.iter_mut().chain(&mut self.unshared.old);
+        let entries = entries.map(|it| &mut it.site);
+        let pairs = self.pairs.old.iter_mut().map(|it| &mut it.site);
+        let classes = self.classes.iter_mut().map(|it| &mut it.site);
+        let mut users: Vec<&mut SiteId> = entries.chain(pairs).chain(classes).collect();
+        let mut used = vec![false; self.sites.len()];
+        users.iter().for_each(|site| used[**site as usize] = true);
+        let mut count = 0;
+        let numbers: Vec<Option<SiteId>> = used
+            .into_iter()
+            .map(|used| {
+                count += used as SiteId;
+                used.then(|| count - 1)
+            })
+            .collect();
+        let number = |site: SiteId| numbers[site as usize];
+        for site in &mut users {
+            **site = number(**site).expect("a site that is used is kept");
+        }
+        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        for (site, number) in std::mem::take(&mut self.sites).into_iter().zip(&numbers) {
+            match number {
+                Some(_) => kept.push(site),
+                None => gone.push(site),
+            }
+        }
+        self.sites = kept;
+        self.last_site = 0;
+        let known = self.by_key.drain();
+        self.by_key = known
+            .filter_map(|(key, site)| Some((key, number(site)?)))
+            .collect();
+        let standing = self.standing_classes.drain();
+        self.standing_classes = standing
+            .filter_map(|((site, class), it)| Some(((number(site)?, class), it)))
+            .collect();
+        gone
     }
 
     /// Turns violations into findings, new ones with paths; those that stand are counted.
@@ -794,6 +847,39 @@ mod tests {
                 assert!(tables.iter().chain([&pairs]).all(|&len| len <= 100));
                 assert!(assertions.sites.len() <= 4);
             }
+        }
+    }
+
+    #[test]
+    fn words_about_the_dead_are_forgotten() {
+        for collector in [Collector::MarkSweep, Collector::Generational] {
+            let heap = Heap::builder().collector(collector).build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let item = m.alloc_str("item").unwrap();
+            let place = "item".to_string();
+            m.expecting().message("before").dead(item);
+            for round in 0..10 {
+                for number in 0..1000 {
+                    let mut m = m.scope();
+                    let order = m.alloc_str("order").unwrap();
+                    let message = format!("{place} {number} of round {round}");
+                    m.expecting().message(message).dead(order);
+                    let call = Reaction::Call(Arc::new(|_| {}));
+                    m.expecting().reaction(call).unshared(order);
+                }
+                if round == 7 {
+                    m.expecting().message("after").unshared(item);
+                    m.expecting().message("after").volume::<crate::Str>(0);
+                }
+                m.collect();
+            }
+            let assertions = heap.inner().assertions.lock().unwrap();
+            assert!(assertions.sites.len() < 4000);
+            assert_eq!(assertions.sites.len(), assertions.by_key.len());
+            let words = |site: SiteId| assertions.sites[site as usize].message.as_deref();
+            assert_eq!(words(assertions.dead.old[0].site), Some("before"));
+            assert_eq!(words(assertions.unshared.old[0].site), Some("after"));
+            assert!(assertions.is_standing(&assertions.classes[0]));
         }
     }
 }

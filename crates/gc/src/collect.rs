@@ -520,7 +520,7 @@ impl HeapInner {
         if checks {
             let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
             assertions.forget_dead(&mut now, !forced.is_empty());
-            assertions.checked();
+            collector.verdict.gone = assertions.checked();
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);
             }

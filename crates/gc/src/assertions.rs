@@ -280,8 +280,9 @@ impl Assertions {
         self.standing_classes.contains_key(&key)
     }
 
-    pub(crate) fn set_reaction(&mut self, kind: AssertionKind, reaction: Reaction) {
-        self.reactions[kind as usize] = reaction;
+    /// Answers what it was before.
+    pub(crate) fn set_reaction(&mut self, kind: AssertionKind, reaction: Reaction) -> Reaction {
+        std::mem::replace(&mut self.reactions[kind as usize], reaction)
     }
 
     pub(crate) fn suppress(&mut self, fingerprint: Fingerprint, reason: String) {

@@ -415,11 +415,11 @@ impl Mutator<'_> {
 impl Heap {
     /// What happens when assertions of a kind fail, unless they say otherwise themselves.
     pub fn set_reaction(&self, kind: AssertionKind, reaction: Reaction) {
-        self.inner()
-            .assertions
-            .lock()
-            .unwrap()
-            .set_reaction(kind, reaction);
+        let mut assertions = self.inner().assertions.lock().unwrap();
+        let before = assertions.set_reaction(kind, reaction);
+        drop(assertions);
+        // Now that nothing is locked: to drop a callback may run anything.
+        drop(before);
     }
 
     /// What assertions have found so far.
@@ -429,7 +429,8 @@ impl Heap {
 
     /// Keeps a finding from being reported: it is only counted.
     pub fn suppress(&self, fingerprint: Fingerprint, reason: impl Into<String>) {
+        let reason = reason.into();
         let mut assertions = self.inner().assertions.lock().unwrap();
-        assertions.suppress(fingerprint, reason.into());
+        assertions.suppress(fingerprint, reason);
     }
 }

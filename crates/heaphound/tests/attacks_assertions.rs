@@ -329,3 +329,45 @@ fn a_finding_is_told_once_to_each_reaction() {
         assert_eq!(heap.findings()[0].objects, 1000);
     }
 }
+
+#[test]
+fn ownership_is_taken_back_in_linear_time() {
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        let heap = Heap::builder().collector(collector);
+        let heap = heap.max_locals(1 << 20).max_bytes(512 << 20).build();
+        let heap = heap.unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let owner = m.alloc_refs::<Node>(200_000).unwrap();
+        let mut all = Vec::new();
+        for i in 0..200_000 {
+            let new = node(&mut m, i as u64);
+            m[owner][i].set(Some(&m[new]));
+            all.push(new);
+        }
+        let begin = Instant::now();
+        for &new in &all {
+            m.assert_owned_by(owner, new);
+        }
+        for (i, &new) in all.iter().enumerate() {
+            m.retract_owned_by(owner, new);
+            m[owner][i].set(None);
+            if i % 2 == 0 {
+                m.assert_owned_by(owner, new);
+                m.retract_owned_by(owner, new);
+            }
+            if i % 40_000 == 39_999 {
+                m.collect();
+            }
+        }
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        m.collect();
+        assert_eq!(m.violations().len(), 0);
+        m.assert_owned_by(owner, all[7]);
+        m.retract_owned_by(owner, all[7]);
+        m.assert_owned_by(owner, all[7]);
+        m.assert_owned_by(owner, all[8]);
+        m.retract_owned_by(owner, all[8]);
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::OwnedBy), [7]);
+    }
+}

@@ -437,7 +437,9 @@ impl HeapInner {
             .map(|_| Scan {
                 label,
                 left: &left,
-                budget: budget / workers,
+                // Not a share of it: who enters how much is chance, and what is found is not.
+                // An owner enters no object twice, so that all together hardly exceed it.
+                budget,
                 entered: Vec::new(),
             })
             .collect();
@@ -485,18 +487,13 @@ impl HeapInner {
                 missed
             });
         }
-        let exhausted = scans.iter().any(|scan| scan.entered.len() >= scan.budget);
         let mut entered = looked_at;
         for raw in scans.into_iter().flat_map(|scan| scan.entered) {
             entered += 1;
             carry(raw, Visit::default());
         }
         unowned.append(&mut missed);
-        if exhausted {
-            entered.max(budget)
-        } else {
-            entered
-        }
+        entered
     }
 
     /// Traces from some objects, and from the values of ephemerons whose keys live; answers

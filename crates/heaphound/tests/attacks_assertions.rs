@@ -371,3 +371,67 @@ fn ownership_is_taken_back_in_linear_time() {
         assert_eq!(wrong(&m, AssertionKind::OwnedBy), [7]);
     }
 }
+
+#[test]
+fn large_overlapping_owners_are_checked_alike_by_any_number_of_threads() {
+    const OWNEES: usize = 40_000;
+    const BETWEEN: usize = 300_000;
+    for threads in [1, 4] {
+        for _ in 0..3 {
+            let heap = Heap::builder().collector_threads(threads);
+            let heap = heap.max_bytes(1 << 30).max_locals(1 << 20).build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let chain = node(&mut m, 0);
+            // A list of 300,000 nodes, which one thread alone can follow, and ownees behind.
+            for id in 0..BETWEEN {
+                leak(&mut m, chain, id as u64);
+            }
+            let array = m.alloc_refs::<Node>(OWNEES + 1).unwrap();
+            m[array][OWNEES].set(Some(&m[chain]));
+            let mut ownees = Vec::new();
+            for i in 0..OWNEES {
+                let new = node(&mut m, i as u64);
+                m[array][i].set(Some(&m[new]));
+                ownees.push(new);
+            }
+            let mut owners = Vec::new();
+            for _ in 0..3 {
+                let owner = m.alloc_refs::<RefArray<Node>>(1).unwrap();
+                m[owner][0].set(Some(&m[array]));
+                m.expecting().all_owned_by(owner, &ownees);
+                owners.push(owner);
+            }
+            m.collect();
+            let kinds: Vec<String> = heap
+                .findings()
+                .into_iter()
+                .map(|it| it.finding.to_string())
+                .collect();
+            assert_eq!(kinds, [] as [&str; 0], "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn an_ownee_that_one_owner_has_is_checked_though_time_runs_out_for_others() {
+    let heap = Heap::builder().max_bytes(1 << 30).build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let list = node(&mut m, 0);
+    let ownee = node(&mut m, 1);
+    m[list].next.set(Some(&m[ownee]));
+    for id in 0..300_000 {
+        leak(&mut m, list, id);
+    }
+    for id in 0..10 {
+        let owner = node(&mut m, id);
+        m[owner].next.set(Some(&m[list]));
+        m.assert_owned_by(owner, ownee);
+    }
+    m.collect();
+    let findings: Vec<_> = heap
+        .findings()
+        .into_iter()
+        .map(|it| it.finding.to_string())
+        .collect();
+    assert_eq!(findings, [] as [&str; 0]);
+}

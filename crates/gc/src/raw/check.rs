@@ -365,7 +365,8 @@ impl HeapInner {
             visit: view.fresh(),
             label: view.fresh(),
         };
-        let mut unowned = Vec::new();
+        // Pairs whose owner was not seen to reach the ownee.
+        let mut missed: Vec<Pair> = Vec::new();
         let mut unchecked = HashSet::new();
         let mut next = Raw::NULL;
         let groups: Vec<&[Pair]> = pairs.chunk_by(|a, b| a.owner == b.owner).collect();
@@ -373,31 +374,36 @@ impl HeapInner {
         for group in groups[first..].iter().chain(&groups[..first]) {
             // A pair whose owner has died says nothing for its ownee.
             if group[0].owner.is_null() {
-                unowned.extend_from_slice(group);
+                missed.extend_from_slice(group);
                 continue;
             }
-            let mut entered = budget;
-            if budget > 0 {
-                entered = self.reach_ownees(ground, marks, group, budget, &mut unowned);
-            }
-            if entered >= budget {
+            let before = missed.len();
+            let effort = match budget {
+                0 => {
+                    missed.extend_from_slice(group);
+                    Effort::default()
+                }
+                _ => self.reach_ownees(ground, marks, group, budget, &mut missed),
+            };
+            if !effort.is_enough && missed.len() > before {
                 if next.is_null() {
                     next = group[0].owner;
                 }
-                unchecked.extend(group.iter().map(|pair| pair.ownee));
+                unchecked.extend(missed[before..].iter().map(|pair| pair.ownee));
             }
-            budget -= entered.min(budget);
+            budget = budget.saturating_sub(effort.objects);
         }
         // Any owner will do.
-        if groups.len() > 1 && !unowned.is_empty() {
-            unowned.sort_unstable();
-            let asked: HashSet<Raw> = unowned.iter().map(|pair| pair.ownee).collect();
+        if groups.len() > 1 && !missed.is_empty() {
+            missed.sort_unstable();
+            let asked: HashSet<Raw> = missed.iter().map(|pair| pair.ownee).collect();
             let other = pairs.iter().filter(|pair| asked.contains(&pair.ownee));
-            let other = other.filter(|pair| unowned.binary_search(pair).is_err());
+            let other = other.filter(|pair| missed.binary_search(pair).is_err());
             let owned: HashSet<Raw> = other.map(|pair| pair.ownee).collect();
-            unowned.retain(|pair| !owned.contains(&pair.ownee));
+            missed.retain(|pair| !owned.contains(&pair.ownee));
+            unchecked.retain(|ownee| !owned.contains(ownee));
         }
-        let mut unowned: Vec<Entry> = unowned
+        let mut unowned: Vec<Entry> = missed
             .into_iter()
             .map(|Pair { ownee, site, .. }| Entry { site, raw: ownee })
             .collect();
@@ -411,16 +417,16 @@ impl HeapInner {
         }
     }
 
-    /// Adds the pairs of a group whose owner does not reach the ownee to `unowned`; answers how
-    /// many objects were looked at to find out: `budget` or more, and then perhaps not all.
+    /// Adds the pairs of a group whose owner was not seen to reach the ownee to `all_missed`. If
+    /// `budget` objects were entered, it may yet do so.
     fn reach_ownees(
         &self,
         ground: Ground<'_>,
         marks: OwnerMarks,
         group: &[Pair],
         budget: usize,
-        unowned: &mut Vec<Pair>,
-    ) -> usize {
+        all_missed: &mut Vec<Pair>,
+    ) -> Effort {
         let OwnerMarks { visit, label } = marks;
         let header = |raw| {
             // SAFETY: live objects, for they are marked.
@@ -487,13 +493,16 @@ impl HeapInner {
                 missed
             });
         }
-        let mut entered = looked_at;
+        let mut entered = 0;
         for raw in scans.into_iter().flat_map(|scan| scan.entered) {
             entered += 1;
             carry(raw, Visit::default());
         }
-        unowned.append(&mut missed);
-        entered
+        all_missed.append(&mut missed);
+        Effort {
+            objects: looked_at + entered,
+            is_enough: entered < budget,
+        }
     }
 
     /// Traces from some objects, and from the values of ephemerons whose keys live; answers
@@ -627,6 +636,15 @@ impl HeapInner {
 struct OwnerMarks {
     visit: Visit,
     label: Visit,
+}
+
+/// What it took to follow an owner.
+#[derive(Default)]
+struct Effort {
+    /// Objects that were looked at.
+    objects: usize,
+    /// Whether they are all that there are.
+    is_enough: bool,
 }
 
 /// Ownees of one owner from which on its trace is shared among threads.

@@ -11,7 +11,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
-use heaphound_heap::path::{Reached, Search, Trail, named, shortest_to_each};
+use heaphound_heap::path::{Origin, Reached, Search, Trail, named, shortest, shortest_to_each};
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, Root, RootKind};
@@ -218,6 +218,8 @@ pub(crate) struct Violation {
 const MANY: usize = 8;
 /// Hops of paths that one collection tells, more or less.
 const MOST_HOPS: usize = 50_000;
+/// Objects of which one collection finds out whether only what they hold refers to them.
+const MOST_SEARCHES: usize = 16;
 /// The most paths that one finding shows.
 const MOST_SHOWN: usize = 5;
 
@@ -575,6 +577,7 @@ impl Assertions {
         let sources: Vec<ObjectId<'v>> = sources.collect();
         let ways = Reached::new(view, &mut visits, &Search::everywhere(), &sources);
         let rooted = Rooted::of(view, &asked);
+        let mut searches = 0;
         let mut first: HashMap<(AssertionKind, SiteId, ClassId), Fingerprint> = HashMap::new();
         let mut described = Vec::new();
         for ((violation, object), trail) in ordered.into_iter().zip(trails) {
@@ -593,9 +596,13 @@ impl Assertions {
                     path: trail.describe(view),
                 }],
             };
-            let drag = is_drag(&trail)
-                && referrers[&object].is_empty()
-                && !rooted.elsewhere.contains(&object);
+            let drag = violation.kind != AssertionKind::Unshared
+                && is_drag(&trail)
+                && !rooted.elsewhere.contains(&object)
+                && (referrers[&object].is_empty() || {
+                    searches += 1;
+                    searches <= MOST_SEARCHES && is_dominated(view, &mut visits, object)
+                });
             let finding = self.finding(view, collection, &violation, object, evidence, drag);
             first.entry(key).or_insert_with(|| finding.fingerprint());
             described.push((violation, Described::In(Box::new(finding))));
@@ -637,7 +644,7 @@ impl Assertions {
             AssertionKind::Instances | AssertionKind::Volume => unreachable!("about classes"),
         };
         let drag = match drag {
-            true => ": only a stack slot holds it (drag)",
+            true => DRAG,
             false => "",
         };
         Finding {
@@ -746,8 +753,14 @@ fn with_message(what: String, site: &Site) -> String {
     }
 }
 
+/// What is said of an object that only a stack slot holds.
+const DRAG: &str = ": only a stack slot holds it (drag)";
+
 /// Adds an object that is held in the same way to a finding.
 fn join(finding: &mut Finding, other: &Finding) {
+    if !other.message.contains(DRAG) {
+        finding.message = finding.message.replace(DRAG, "");
+    }
     finding.objects.extend(other.objects.iter().cloned());
 }
 
@@ -755,6 +768,21 @@ fn join(finding: &mut Finding, other: &Finding) {
 fn is_drag<O>(trail: &Trail<O>) -> bool {
     let on_stack = |root: &heaphound_heap::Root| root.kind == RootKind::ThreadStack;
     trail.objects.len() == 1 && trail.root.as_ref().is_some_and(on_stack)
+}
+
+/// Whether no way leads to an object but from the roots that refer to it.
+fn is_dominated<'v>(
+    view: &StoppedHeap<'v>,
+    visits: &mut <StoppedHeap<'v> as Traceable>::Visits<'_>,
+    object: ObjectId<'v>,
+) -> bool {
+    let mut others = Vec::new();
+    view.for_each_root(|_, it| others.extend((it != object).then_some(it)));
+    let search = Search {
+        from: Origin::Objects(&others),
+        avoid: &[],
+    };
+    shortest(view, visits, &search, object).is_none()
 }
 
 /// What roots refer to some objects.

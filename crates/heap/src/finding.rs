@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::root::Root;
+use crate::root::{Root, RootKind};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -102,7 +102,7 @@ pub struct Evidence {
 
 /// What a person would know a finding by, from run to run: a hash of its kind and of its
 /// paths as classes and slots. Indices do not count, nor how often a part of a path
-/// repeats.
+/// repeats. Roots do not either, but what a stack slot holds is told from what others do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fingerprint(pub u64);
 
@@ -213,6 +213,10 @@ impl Fnv {
 
     fn path(&mut self, path: &Path) {
         self.text("path");
+        let on_stack = |root: &Root| root.kind == RootKind::ThreadStack;
+        if path.hops.is_empty() && path.root.as_ref().is_some_and(on_stack) {
+            self.text("stack");
+        }
         let mut from = &path.first;
         let mut steps: Vec<(&str, &str)> = Vec::new();
         for hop in &path.hops {
@@ -237,7 +241,6 @@ impl Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::RootKind;
 
     fn named(class: &str, number: usize) -> Named {
         Named {

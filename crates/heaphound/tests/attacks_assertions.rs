@@ -435,3 +435,57 @@ fn an_ownee_that_one_owner_has_is_checked_though_time_runs_out_for_others() {
         .collect();
     assert_eq!(findings, [] as [&str; 0]);
 }
+
+#[test]
+fn what_a_static_holds_is_not_called_drag() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let (note, found) = noting();
+        heap.set_reaction(AssertionKind::Dead, note);
+        let mut m = heap.attach("main").unwrap();
+        {
+            let m = &mut m.scope();
+            let first = global(m, "kept");
+            m.assert_dead(first);
+        }
+        let second = node(&mut m, 2);
+        m.assert_dead(second);
+        m.collect();
+        let found = found.lock().unwrap();
+        let drag: Vec<bool> = found
+            .iter()
+            .map(|it| it.message.contains("(drag)"))
+            .collect();
+        let stack: Vec<bool> = found
+            .iter()
+            .map(|it| it.evidence[0].path.to_string().starts_with("thread:"))
+            .collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(drag, stack);
+        for finding in &*found {
+            assert_eq!(finding.objects.len(), 1);
+        }
+    }
+}
+
+#[test]
+fn what_only_a_stack_slot_holds_is_drag_though_it_is_referred_to_by_its_own_parts() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let (note, found) = noting();
+        heap.set_reaction(AssertionKind::Dead, note);
+        let mut m = heap.attach("main").unwrap();
+        let company = node(&mut m, 1);
+        {
+            let m = &mut m.scope();
+            let warehouse = node(m, 2);
+            m[company].next.set(Some(&m[warehouse]));
+            m[warehouse].other.set(Some(&m[company]));
+            m[warehouse].next.set(Some(&m[warehouse]));
+        }
+        m.assert_dead(company);
+        m.collect();
+        let found = found.lock().unwrap();
+        assert!(found[0].message.contains("(drag)"), "{}", found[0]);
+    }
+}

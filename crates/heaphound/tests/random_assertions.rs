@@ -892,11 +892,14 @@ impl<'s> Twin<'s> {
             let distance = self.distance[&object];
             if distance == 0 {
                 let hops: Vec<Hop> = hops.iter().rev().cloned().collect();
-                let first = named(object);
-                paths.push(Path {
-                    root: None,
-                    first,
-                    hops,
+                self.snapshot.for_each_root(|root, first| {
+                    if first == object {
+                        paths.push(Path {
+                            root: Some(root.clone()),
+                            first: named(object),
+                            hops: hops.clone(),
+                        });
+                    }
                 });
             }
             let before = self.distance.iter().filter(|it| it.1 + 1 == distance);

@@ -110,6 +110,20 @@ impl Expecting<'_, '_> {
         }
     }
 
+    /// Ends the innermost region, as [`Mutator::assert_all_dead`] does.
+    ///
+    /// # Panics
+    /// If no region is open.
+    #[track_caller]
+    pub fn all_dead(self) {
+        let objects = self.mutator.shared.close_region();
+        let objects = objects.expect("a region was started");
+        let (mut assertions, site) = self.record(AssertionKind::Region, Location::caller());
+        for raw in objects {
+            assertions.dead.add(Entry { site, raw });
+        }
+    }
+
     /// At every full collection at most `limit` instances of a class live.
     #[track_caller]
     pub fn instances<T: Managed + ?Sized>(self, limit: usize) {
@@ -271,18 +285,7 @@ impl<'a> Mutator<'a> {
     /// If no region is open.
     #[track_caller]
     pub fn assert_all_dead(&mut self) {
-        let site = Site {
-            kind: AssertionKind::Region,
-            place: Location::caller(),
-            message: None,
-            reaction: None,
-        };
-        let objects = self.shared.close_region().expect("a region was started");
-        let mut assertions = self.heap.assertions.lock().unwrap();
-        let site = assertions.site(site);
-        for raw in objects {
-            assertions.dead.add(Entry { site, raw });
-        }
+        self.expecting().all_dead();
     }
 
     /// Runs `f` in a region and asserts that what it allocates is unreachable at the next full

@@ -489,3 +489,26 @@ fn what_only_a_stack_slot_holds_is_drag_though_it_is_referred_to_by_its_own_part
         assert!(found[0].message.contains("(drag)"), "{}", found[0]);
     }
 }
+
+#[test]
+fn the_end_of_a_region_may_have_a_message_and_a_reaction() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let (note, found) = noting();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        m.start_region();
+        leak(&mut m, list, 1);
+        let expecting = m.expecting().message("after the request");
+        expecting.reaction(note).all_dead();
+        m.collect();
+        let found = found.lock().unwrap();
+        assert!(
+            found[0]
+                .message
+                .ends_with("is reachable: after the request")
+        );
+        assert!(found[0].place.as_ref().unwrap().contains(file!()));
+        assert_eq!(wrong(&m, AssertionKind::Region), [1]);
+    }
+}

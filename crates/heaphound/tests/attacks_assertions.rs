@@ -512,3 +512,30 @@ fn the_end_of_a_region_may_have_a_message_and_a_reaction() {
         assert_eq!(wrong(&m, AssertionKind::Region), [1]);
     }
 }
+
+#[test]
+fn what_a_dying_object_holds_is_forced_dead_all_the_same() {
+    for builder in builders() {
+        let heap = builder.invalidation(true).build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        let weak = {
+            let m = &mut m.scope();
+            let (dying, held) = (node(m, 1), node(m, 2));
+            m[dying].next.set(Some(&m[held]));
+            m[list].next.set(Some(&m[held]));
+            m.expecting().reaction(Reaction::ForceTrue).dead(held);
+            m.on_death(&m[dying], |m, dying| {
+                let back = m.static_root("back");
+                back.set(m, Some(&m[dying]));
+            });
+            m.weak(&m[held])
+        };
+        m.collect();
+        m.collect();
+        assert!(m[list].next.is_null());
+        assert!(weak.get(&m).is_none());
+        let back = m.static_root::<Node>("back");
+        assert!(back.get(&m).unwrap().next.is_null());
+    }
+}

@@ -574,12 +574,10 @@ impl HeapInner {
             clear(&shared.thread_object);
         }
         self.for_each_root_cell(RootSet::All, &mut void);
+        // In the dead, too: finalizers may bring them back.
         self.space.for_each_object(|raw| {
             // SAFETY: an object of the stopped heap.
             let word = unsafe { ground.base.header(raw) }.load();
-            if !word.is_marked(ground.epoch) {
-                return;
-            }
             let class = self.classes.get(ClassId(word.class()));
             let object = ground.base.object(raw);
             // SAFETY: as above.

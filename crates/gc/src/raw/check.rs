@@ -616,6 +616,9 @@ impl HeapInner {
         limit: usize,
     ) -> Vec<Raw> {
         let mut found = Vec::new();
+        if limit == 0 {
+            return found;
+        }
         self.space.for_each_object(|raw| {
             // SAFETY: an object of the stopped heap.
             let word = unsafe { ground.base.header(raw) }.load();

@@ -452,14 +452,19 @@ impl Assertions {
         let key = |it: &ClassAssertion| (it.site, it.class);
         let failed = |known: &_| classes.iter().any(|(it, ..)| key(it) == *known);
         self.standing_classes.retain(|known, _| failed(known));
+        // Limits that are broken alike are about the same instances.
+        let mut count = |fingerprint, amount: usize| {
+            let known: &mut usize = counts.entry(fingerprint).or_default();
+            *known = amount.max(*known);
+        };
         for (assertion, amount, instances) in classes {
             if let Some(&known) = self.standing_classes.get(&key(&assertion)) {
-                *counts.entry(known).or_default() += amount;
+                count(known, amount);
                 continue;
             }
             let finding = self.describe_class(view, collection, &assertion, amount, &instances);
             let fingerprint = finding.fingerprint();
-            *counts.entry(fingerprint).or_default() += amount;
+            count(fingerprint, amount);
             self.standing_classes.insert(key(&assertion), fingerprint);
             sites.push((fingerprint, assertion.site));
             found.insert(fingerprint, (finding, assertion.site));

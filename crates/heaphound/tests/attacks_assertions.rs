@@ -539,3 +539,19 @@ fn what_a_dying_object_holds_is_forced_dead_all_the_same() {
         assert!(back.get(&m).unwrap().next.is_null());
     }
 }
+
+#[test]
+fn two_limits_of_one_class_do_not_count_its_instances_twice() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let _kept = [node(&mut m, 1), node(&mut m, 2)];
+        m.assert_instances::<Node>(1);
+        m.assert_instances::<Node>(0);
+        m.collect();
+        m.collect();
+        for known in heap.findings() {
+            assert_eq!(known.objects, 2, "{}", known.finding);
+        }
+    }
+}

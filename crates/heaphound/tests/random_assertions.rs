@@ -4,6 +4,7 @@
 //! objects carry. Before a full collection it takes a snapshot and judges every assertion
 //! on it, in the plainest way; afterwards the heap must have found the same.
 //! `HEAPHOUND_CASES` multiplies the number of programs.
+#![cfg(feature = "assertions")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;

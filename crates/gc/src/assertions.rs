@@ -656,6 +656,7 @@ impl Assertions {
             kind: violation.kind.name().into(),
             severity: Severity::Error,
             message: with_message(format!("{what}{drag}"), site),
+            class: None,
             objects: vec![it],
             evidence,
             place: Some(site.place.to_string()),
@@ -708,6 +709,7 @@ impl Assertions {
             kind: site.kind.name().into(),
             severity: Severity::Error,
             message: with_message(what, site),
+            class: Some(class.clone()),
             objects: instances
                 .iter()
                 .take(MOST_SHOWN)
@@ -743,6 +745,7 @@ fn not_checked(collection: u64, ownees: usize) -> Finding {
             "whether {ownees} objects are owned was not checked: their owners reach too much. \
              The next collections go on from there"
         ),
+        class: None,
         objects: Vec::new(),
         evidence: Vec::new(),
         place: None,

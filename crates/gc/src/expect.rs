@@ -401,6 +401,7 @@ impl Mutator<'_> {
                 kind: "leak".into(),
                 severity: Severity::Error,
                 message: format!("{count} objects allocated in the scope are still reachable"),
+                class: None,
                 objects: some
                     .iter()
                     .take(MOST_SHOWN)

@@ -100,8 +100,8 @@ pub struct Evidence {
     pub path: Path,
 }
 
-/// What a person would know a finding by, from run to run: a hash of its kind and of its
-/// paths as classes and slots. Indices do not count, nor how often a part of a path
+/// What a person would know a finding by, from run to run: a hash of its kind, of the class that
+/// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
 /// repeats. Roots do not either, but what a stack slot holds is told from what others do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fingerprint(pub u64);
@@ -121,6 +121,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What is the matter, in a sentence.
     pub message: String,
+    /// The class that it is about, if it is about a class as a whole.
+    pub class: Option<String>,
     /// The objects that it is about.
     pub objects: Vec<Named>,
     /// The paths that prove it.
@@ -138,6 +140,10 @@ impl Finding {
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv::new();
         hash.text(&self.kind);
+        if let Some(class) = &self.class {
+            hash.text("class");
+            hash.text(class);
+        }
         if self.evidence.is_empty() {
             self.objects.iter().for_each(|it| hash.text(&it.class));
         }
@@ -259,6 +265,7 @@ mod tests {
             kind: "shared".into(),
             severity: Severity::Warning,
             message: String::new(),
+            class: None,
             objects: vec![named("Node", nodes)],
             evidence: vec![Evidence {
                 label: String::new(),
@@ -283,6 +290,9 @@ mod tests {
         assert_ne!(other.fingerprint(), known);
         let mut other = list(3, 1);
         other.kind = "dead".into();
+        assert_ne!(other.fingerprint(), known);
+        let mut other = list(3, 1);
+        other.class = Some("Node".into());
         assert_ne!(other.fingerprint(), known);
     }
 

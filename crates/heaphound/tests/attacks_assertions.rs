@@ -555,3 +555,34 @@ fn two_limits_of_one_class_do_not_count_its_instances_twice() {
         }
     }
 }
+
+#[test]
+fn limits_of_a_class_and_of_its_superclass_are_two_findings() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let (note, found) = noting();
+        heap.set_reaction(AssertionKind::Instances, note);
+        let mut m = heap.attach("main").unwrap();
+        let _kept = [node(&mut m, 1), node(&mut m, 2)];
+        m.assert_instances::<Node>(1);
+        m.expecting().subclasses(true).instances::<Object>(0);
+        m.collect();
+        let mut messages: Vec<_> = found
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|it| it.message.clone())
+            .collect();
+        messages.sort_unstable();
+        assert_eq!(
+            messages,
+            [
+                "2 instances of Node live; the assertion allows 1",
+                "2 instances of Object live; the assertion allows 0"
+            ]
+        );
+        for known in heap.findings() {
+            assert_eq!(known.objects, 2);
+        }
+    }
+}

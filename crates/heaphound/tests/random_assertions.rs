@@ -928,6 +928,7 @@ impl<'s> Twin<'s> {
                 kind: kind.into(),
                 severity: Severity::Error,
                 message: String::new(),
+                class: None,
                 objects: Vec::new(),
                 evidence: vec![Evidence { label, path }],
                 place: None,

@@ -184,21 +184,42 @@ pub(crate) struct Assertions {
 #[derive(Default)]
 pub(crate) struct Verdict {
     pub(crate) reports: Vec<(Finding, Reaction)>,
-    /// Objects that are to die, and where that was asserted.
-    pub(crate) forced: Vec<(Raw, &'static Location<'static>)>,
+    /// Objects that are to die.
+    pub(crate) forced: Vec<Forced>,
     /// Findings that still stand, and how often they have been found.
     pub(crate) repeats: Vec<(Fingerprint, String, u64)>,
     /// Sites that are to be dropped.
     pub(crate) gone: Vec<Site>,
 }
 
+/// An object that is to die.
+pub(crate) struct Forced {
+    pub(crate) raw: Raw,
+    /// Where that was asserted.
+    pub(crate) place: &'static Location<'static>,
+    /// The finding that says so.
+    pub(crate) fingerprint: Fingerprint,
+}
+
 impl Verdict {
-    /// Adds to what is said about assertions that were to be made true.
-    pub(crate) fn note_forced(&mut self, note: &str) {
+    /// Adds to what is said about assertions that were to be made true whether they are.
+    pub(crate) fn note_forced(&mut self, forced: &[Forced], kept: &HashSet<Raw>) {
+        let mut made_true: HashMap<Fingerprint, bool> = HashMap::new();
+        for it in forced {
+            *made_true.entry(it.fingerprint).or_insert(true) &= !kept.contains(&it.raw);
+        }
         for (finding, reaction) in &mut self.reports {
-            if matches!(reaction, Reaction::ForceTrue) {
-                finding.notes.push(note.into());
-            }
+            let note = match made_true.get(&finding.fingerprint()) {
+                Some(made_true) if matches!(reaction, Reaction::ForceTrue) => match made_true {
+                    true => "all references to it were cleared or invalidated",
+                    false => {
+                        "some references could not be cleared, and the heap was not built to \
+                         invalidate them"
+                    }
+                },
+                _ => continue,
+            };
+            finding.notes.push(note.into());
         }
     }
 }
@@ -525,6 +546,23 @@ impl Assertions {
     pub(crate) fn is_forced(&self, violation: &Violation) -> bool {
         let about_lifetime = matches!(violation.kind, AssertionKind::Dead | AssertionKind::Region);
         about_lifetime && matches!(self.reaction(violation.site), Reaction::ForceTrue)
+    }
+
+    /// The findings that violations are part of which are to be made true, once they were judged.
+    pub(crate) fn forced(&self, violations: Vec<(AssertionKind, Raw, SiteId)>) -> Vec<Forced> {
+        if violations.is_empty() {
+            return Vec::new();
+        }
+        let standing = self.standing.old.iter();
+        let standing: HashMap<_, _> = standing
+            .map(|it| ((it.kind, it.raw), it.fingerprint))
+            .collect();
+        let forced = violations.into_iter().map(|(kind, raw, site)| Forced {
+            raw,
+            place: self.sites[site as usize].place,
+            fingerprint: standing[&(kind, raw)],
+        });
+        forced.collect()
     }
 
     fn reaction(&self, site: SiteId) -> Reaction {

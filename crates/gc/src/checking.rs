@@ -138,11 +138,10 @@ impl HeapInner {
                 }
             }
             let forced = violations.iter().filter(|it| assertions.is_forced(it));
-            let place = |it: &Violation| assertions.sites[it.site as usize].place;
-            let forced = forced.map(|it| (it.raw, place(it))).collect();
+            let forced = forced.map(|it| (it.kind, it.raw, it.site)).collect();
             let number = self.collections();
             let mut verdict = assertions.judge(view, number, violations, classes, &unchecked);
-            verdict.forced = forced;
+            verdict.forced = assertions.forced(forced);
             verdict
         })
     }

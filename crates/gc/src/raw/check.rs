@@ -20,7 +20,6 @@
 //! This nominates; what is said about it, with paths, is decided by `assertions.rs`.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use heaphound_heap::root::RootSet;
@@ -34,6 +33,7 @@ use super::region::Raw;
 use super::trace::for_each_slot;
 use super::view::{ObjectId, StoppedHeap};
 use super::weak::is_marked;
+use crate::assertions::Forced;
 use crate::heap::HeapInner;
 
 /// Where and how an assertion was made, by its place in the list.
@@ -536,30 +536,26 @@ impl HeapInner {
         }
     }
 
-    /// Clears or invalidates all references to some objects; answers how many had to be left
-    /// as they are, because they are not optional and the heap cannot invalidate. Only in the
-    /// middle of a collection.
-    pub(crate) fn force_dead(
-        &self,
-        ground: Ground<'_>,
-        objects: &[(Raw, &'static Location<'static>)],
-    ) -> usize {
-        let dead: HashMap<Raw, _> = objects.iter().copied().collect();
+    /// Clears or invalidates all references to some objects; answers those that had to be left
+    /// as they are, because they are not optional and the heap cannot invalidate: from which
+    /// object, or null for a root, to which. Only in the middle of a collection.
+    pub(crate) fn force_dead(&self, ground: Ground<'_>, objects: &[Forced]) -> Vec<(Raw, Raw)> {
+        let dead: HashMap<Raw, _> = objects.iter().map(|it| (it.raw, it.place)).collect();
         let record = |raw: Raw| {
             // SAFETY: an object of the stopped heap.
             let class = unsafe { ground.base.header(raw) }.load().class();
             let name = &self.classes.get(ClassId(class)).info.name;
             self.add_invalidation("a failed assertion", dead[&raw], name)
         };
-        let mut left = 0;
-        let mut void = |cell: &AtomicU32| {
+        let mut left = Vec::new();
+        let mut void = |from: Raw, cell: &AtomicU32| {
             let raw = Raw(cell.load(Relaxed));
             if !dead.contains_key(&raw) {
                 return;
             }
             match self.config.invalidation {
                 true => self.invalidate(cell, record(raw)),
-                false => left += 1,
+                false => left.push((from, raw)),
             }
         };
         let clear = |cell: &AtomicU32| {
@@ -573,7 +569,7 @@ impl HeapInner {
         for shared in self.mutators.lock().unwrap().iter() {
             clear(&shared.thread_object);
         }
-        self.for_each_root_cell(RootSet::All, &mut void);
+        self.for_each_root_cell(RootSet::All, |cell| void(Raw::NULL, cell));
         // In the dead, too: finalizers may bring them back.
         self.space.for_each_object(|raw| {
             // SAFETY: an object of the stopped heap.
@@ -591,7 +587,7 @@ impl HeapInner {
                         let mut slots = class.slots.iter();
                         let kind = slots.find(|(at, _)| *at as usize == offset);
                         match kind {
-                            Some((_, FieldKind::Ref)) => void(slot),
+                            Some((_, FieldKind::Ref)) => void(raw, slot),
                             _ => clear(slot),
                         }
                     },

@@ -1,7 +1,9 @@
 //! How a program asserts: methods of the mutator and of the heap.
 
+use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::MutexGuard;
+use std::thread;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
@@ -13,7 +15,7 @@ use heaphound_heap::trace::Traceable;
 use crate::assertions::{
     AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing,
 };
-use crate::heap::Heap;
+use crate::heap::{Heap, HeapInner};
 use crate::raw::check::{Entry, Pair, SiteId, TAKEN_BACK};
 use crate::raw::header::Word;
 use crate::raw::mutator::MutatorShared;
@@ -288,22 +290,95 @@ impl<'a> Mutator<'a> {
         self.expecting().all_dead();
     }
 
+    /// Opens a scope that is a region: when it ends, so does the region, and what was allocated
+    /// in it is asserted to be unreachable at the next full collection. If there is a panic,
+    /// nothing is asserted. Regions that were left open in it end with it.
+    ///
+    /// ```
+    /// # let heap = heaphound_gc::Heap::builder().build().unwrap();
+    /// # let mut m = heap.attach("main").unwrap();
+    /// # #[cfg(feature = "assertions")]
+    /// {
+    ///     let mut m = m.region();
+    ///     let request = m.alloc_str("GET /").unwrap();
+    ///     assert_eq!(m[request].as_str(), "GET /");
+    /// }
+    /// m.collect();
+    /// assert!(heap.findings().is_empty());
+    /// ```
+    #[track_caller]
+    pub fn region(&mut self) -> Region<'_> {
+        let (heap, shared) = (self.heap, self.shared);
+        let outside = shared.regions();
+        self.start_region();
+        Region {
+            scope: self.scope(),
+            heap,
+            shared,
+            outside,
+            place: Location::caller(),
+            was_panicking: thread::panicking(),
+        }
+    }
+
     /// Runs `f` in a region and asserts that what it allocates is unreachable at the next full
     /// collection. If it panics, nothing is asserted. Regions that `f` leaves open end with
     /// it.
     #[track_caller]
     pub fn in_region<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
-        let outside = self.shared.regions();
-        let close = Close(self.shared, outside);
-        self.start_region();
-        let result = f(&mut self.scope());
-        // What `f` has started and not ended ends with it.
-        self.shared.close_regions(outside + 1);
-        if self.shared.regions() > outside {
-            self.assert_all_dead();
+        f(&mut self.region())
+    }
+}
+
+/// A scope that is a region; see [`Mutator::region`].
+#[must_use = "a region ends when it is dropped"]
+pub struct Region<'m> {
+    scope: Mutator<'m>,
+    // Not those of `scope`, in whose place the program may have put another one.
+    heap: &'m HeapInner,
+    shared: &'m MutatorShared,
+    /// How many regions are around it.
+    outside: usize,
+    place: &'static Location<'static>,
+    was_panicking: bool,
+}
+
+impl<'m> Deref for Region<'m> {
+    type Target = Mutator<'m>;
+
+    #[inline]
+    fn deref(&self) -> &Mutator<'m> {
+        &self.scope
+    }
+}
+
+impl<'m> DerefMut for Region<'m> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Mutator<'m> {
+        &mut self.scope
+    }
+}
+
+impl Drop for Region<'_> {
+    fn drop(&mut self) {
+        let _close = Close(self.shared, self.outside);
+        // Those that were started in it and not ended.
+        self.shared.close_regions(self.outside + 1);
+        // It may have been ended by hand.
+        let is_open = self.shared.regions() > self.outside;
+        if is_open && thread::panicking() == self.was_panicking {
+            let objects = self.shared.close_region().unwrap_or_default();
+            let mut assertions = self.heap.assertions.lock().unwrap();
+            let site = assertions.site(Site {
+                kind: AssertionKind::Region,
+                place: self.place,
+                message: None,
+                reaction: None,
+            });
+            for raw in objects {
+                assertions.dead.add(Entry { site, raw });
+            }
         }
-        drop(close);
-        result
     }
 }
 

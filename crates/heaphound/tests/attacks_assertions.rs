@@ -586,3 +586,88 @@ fn limits_of_a_class_and_of_its_superclass_are_two_findings() {
         }
     }
 }
+
+#[test]
+fn a_region_may_be_a_guard() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let (note, found) = noting();
+        heap.set_reaction(AssertionKind::Region, note);
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        let line;
+        {
+            let mut m = m.region();
+            leak(&mut m, list, 1);
+            let held = node(&mut m, 2);
+            assert_eq!(m[held].id, 2);
+            {
+                line = line!() + 1;
+                let mut m = m.region();
+                leak(&mut m, list, 3);
+                m.start_region();
+                leak(&mut m, list, 4);
+            }
+            leak(&mut m, list, 5);
+        }
+        leak(&mut m, list, 6);
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::Region), [1, 3, 4, 5]);
+        let found = found.lock().unwrap();
+        // It ended first.
+        let place = found[0].place.as_ref().unwrap();
+        assert!(
+            place.starts_with(&format!("{}:{line}:", file!())),
+            "{place}"
+        );
+    }
+}
+
+#[test]
+fn a_region_that_panics_or_was_ended_by_hand_asserts_nothing_more() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let list = global(&mut m, "list");
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut m = m.region();
+            leak(&mut m, list, 1);
+            m.start_region();
+            leak(&mut m, list, 2);
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
+        leak(&mut m, list, 3);
+        {
+            let mut m = m.region();
+            leak(&mut m, list, 4);
+            m.expecting().message("by hand").all_dead();
+            leak(&mut m, list, 5);
+        }
+        leak(&mut m, list, 6);
+        m.collect();
+        assert_eq!(wrong(&m, AssertionKind::Region), [4]);
+        let ended = catch_unwind(AssertUnwindSafe(|| m.assert_all_dead()));
+        assert!(ended.is_err(), "no region is left open");
+    }
+}
+
+#[test]
+fn a_region_in_a_destructor_that_runs_while_there_is_a_panic_asserts() {
+    struct Finish<'m, 'a>(&'m mut Mutator<'a>);
+    impl Drop for Finish<'_, '_> {
+        fn drop(&mut self) {
+            let list = global(self.0, "list");
+            leak(&mut self.0.region(), list, 1);
+        }
+    }
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _finish = Finish(&mut m);
+        panic!("on purpose");
+    }));
+    assert!(panicked.is_err());
+    m.collect();
+    assert_eq!(wrong(&m, AssertionKind::Region), [1]);
+}

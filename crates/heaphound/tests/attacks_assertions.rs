@@ -671,3 +671,24 @@ fn a_region_in_a_destructor_that_runs_while_there_is_a_panic_asserts() {
     m.collect();
     assert_eq!(wrong(&m, AssertionKind::Region), [1]);
 }
+
+#[test]
+fn only_a_reaction_of_its_own_fires_again_for_new_objects() {
+    for builder in builders() {
+        let heap = builder.build().unwrap();
+        let (usual, all) = noting();
+        let (own, some) = noting();
+        heap.set_reaction(AssertionKind::Dead, usual);
+        let mut m = heap.attach("main").unwrap();
+        for id in 0..3 {
+            let new = node(&mut m, id);
+            m.assert_dead(new);
+            let held = m.alloc_refs::<Node>(1).unwrap();
+            m.expecting().reaction(own.clone()).dead(held);
+            m.collect();
+            m.collect();
+        }
+        assert_eq!(all.lock().unwrap().len(), 1);
+        assert_eq!(some.lock().unwrap().len(), 3);
+    }
+}

@@ -503,12 +503,9 @@ impl HeapInner {
         }
         let mut ground = ground;
         let forced = std::mem::take(&mut collector.verdict.forced);
+        let mut left = Vec::new();
         if !forced.is_empty() {
-            let kept = self.force_dead(ground, &forced);
-            collector.verdict.note_forced(match kept {
-                0 => "all references to it were cleared or invalidated",
-                _ => "some references could not be cleared, and the heap was not built to invalidate them",
-            });
+            left = self.force_dead(ground, &forced);
             // What hung on them is dead now, too: mark again, without questions.
             waiting.finish(ground);
             self.space.begin_epoch();
@@ -520,7 +517,7 @@ impl HeapInner {
         if checks {
             let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
             assertions.forget_dead(&mut now, !forced.is_empty());
-            assertions.checked();
+            collector.verdict.gone = assertions.checked();
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);
             }
@@ -545,6 +542,10 @@ impl HeapInner {
             self.close(ground, phase, &mut total, &mut waiting, || ());
             self.settle_weak(ground, &mut total);
         }
+        // References from what has died do not matter.
+        left.retain(|&(from, _)| from.is_null() || is_marked(ground, from));
+        let kept = left.into_iter().map(|(_, to)| to).collect();
+        collector.verdict.note_forced(&forced, &kept);
         waiting.finish(ground);
         watched.droppables.retain(|&raw| {
             let live = is_marked(ground, raw);

@@ -30,7 +30,7 @@ pub use assertions::{AssertionKind, Known, Reaction};
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
-pub use expect::Expecting;
+pub use expect::{Expecting, Region};
 pub use heap::Heap;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,

@@ -44,8 +44,8 @@ pub use heaphound_gc::{
     ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header, Heap,
     HeapBuilder, HeapStats, Instance, Invalidated, InvalidationOff, Kind, Known, Local, Managed,
     Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref,
-    RefArray, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap,
-    WeakSlot,
+    RefArray, Region, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak,
+    WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};

@@ -408,6 +408,41 @@ impl Assertions {
         gone
     }
 
+    /// Takes note of what others than assertions have found.
+    pub(crate) fn note(
+        &mut self,
+        collection: u64,
+        found: Vec<(Finding, Reaction)>,
+        verdict: &mut Verdict,
+    ) {
+        for (mut finding, reaction) in found {
+            let fingerprint = finding.fingerprint();
+            finding.collection = Some(collection);
+            let objects = finding.objects.len();
+            if let Some(known) = self.known.get_mut(&fingerprint) {
+                known.collections += 1;
+                known.objects = objects;
+                if known.suppressed.is_none() {
+                    let message = known.finding.message.clone();
+                    let repeat = (fingerprint, message, known.collections);
+                    verdict.repeats.push(repeat);
+                }
+                continue;
+            }
+            let suppressed = self.suppressions.get(&fingerprint).cloned();
+            if suppressed.is_none() {
+                verdict.reports.push((finding.clone(), reaction));
+            }
+            let known = Known {
+                finding,
+                collections: 1,
+                objects,
+                suppressed,
+            };
+            self.known.insert(fingerprint, known);
+        }
+    }
+
     /// Turns violations into findings, new ones with paths; those that stand are counted.
     /// About the ownees that are `unchecked` nothing new is known.
     pub(crate) fn judge<'v>(

@@ -38,7 +38,7 @@ use crate::raw::mutator::MutatorShared;
 use crate::raw::nursery::Evacuation;
 use crate::raw::space::Cursor;
 use crate::raw::weak::{Waiting, clear_dead, is_marked};
-use crate::raw::{Mutator, PlainData, Raw, SizeClass, Trace, compact};
+use crate::raw::{Mutator, PlainData, Raw, SizeClass, StoppedHeap, Trace, compact};
 use crate::stats::CollectionStats;
 
 /// What a collection collects.
@@ -429,6 +429,7 @@ impl HeapInner {
                 shared.follow_regions(&mut now);
             }
         }
+        self.labels.lock().unwrap().settle(&mut now);
         let counts = (young.objects, young.bytes);
         young.finish(release);
         self.nursery_cycle.fetch_add(1, Relaxed);
@@ -451,7 +452,20 @@ impl HeapInner {
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
-        let mut owed = ask.map_or_else(Owed::default, |ask| ask());
+        // One view can be part of a collection. Whoever asks now has it; else those who always ask.
+        let mut owed = Owed::default();
+        let mut told = Vec::new();
+        match ask {
+            Some(ask) => {
+                owed = ask();
+                self.inspect_marked(|view| self.ask_inquiries(view, &mut told));
+            }
+            None if self.has_inquiries() => {
+                let asked = |view: &StoppedHeap<'_>| self.ask_inquiries(view, &mut told);
+                ((), owed) = self.ask_while_collecting(None, asked);
+            }
+            None => {}
+        }
         if owed.broken {
             // What was marked cannot be told from what was merely on the way: begin anew.
             self.space.begin_epoch();
@@ -514,8 +528,11 @@ impl HeapInner {
             let phase = Phase::Roots(Owed::default());
             self.close(ground, phase, &mut total, &mut waiting, || ());
         }
+        let number = self.collections();
+        assertions.note(number, told, &mut collector.verdict);
+        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
+        self.labels.lock().unwrap().follow(&mut now);
         if checks {
-            let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
             assertions.forget_dead(&mut now, !forced.is_empty());
             collector.verdict.gone = assertions.checked();
             for shared in self.mutators.lock().unwrap().iter() {
@@ -687,8 +704,9 @@ impl HeapInner {
             .into_iter()
             .map(|(raw, bytes)| (compact::moved(ground, &self.space, raw), bytes))
             .collect();
+        let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
+        self.labels.lock().unwrap().follow(&mut now);
         if cfg!(feature = "assertions") {
-            let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
             self.assertions.lock().unwrap().follow(&mut now);
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);

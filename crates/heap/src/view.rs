@@ -84,6 +84,39 @@ pub trait HeapView {
     /// The plain-data value at an index into the class's `fields`, where it is known.
     fn plain_value(&self, object: Self::Object, field: usize) -> Option<Value>;
 
+    /// What the slot at an index into the class's `fields` refers to, however strongly. None
+    /// if that is null, or no slot is there.
+    fn slot(&self, object: Self::Object, field: usize) -> Option<Self::Object> {
+        let wanted = u32::try_from(field).ok().map(Place::Field);
+        self.edge_at(object, wanted?)
+    }
+
+    /// What an element of a reference array refers to. None if that is null, or no element is
+    /// there.
+    fn element(&self, object: Self::Object, index: usize) -> Option<Self::Object> {
+        let wanted = u32::try_from(index).ok().map(Place::Element);
+        self.edge_at(object, wanted?)
+    }
+
+    /// What the edge at a place refers to, by looking at all edges.
+    #[doc(hidden)]
+    fn edge_at(&self, object: Self::Object, wanted: Place) -> Option<Self::Object> {
+        let mut found = None;
+        self.for_each_edge(object, |place, _, to| {
+            if place == wanted {
+                found = Some(to);
+            }
+        });
+        found
+    }
+
+    /// An element of an array of plain data, or a byte of a string, where it is known.
+    fn plain_element(&self, object: Self::Object, index: usize) -> Option<Value> {
+        let text = self.text_of(object)?;
+        let byte = text.as_bytes().get(index)?;
+        Some(Value::Unsigned(*byte as u64))
+    }
+
     /// How many elements an array has, where it is known.
     fn length_of(&self, object: Self::Object) -> Option<usize>;
 

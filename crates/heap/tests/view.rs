@@ -2,6 +2,7 @@
 #![cfg(not(loom))]
 
 use heaphound_heap::class::Elements;
+use heaphound_heap::snapshot::{ObjectId, SnapshotBuilder};
 use heaphound_heap::view::{HeapView, Place, Strength, live_objects};
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Root, RootKind, Value};
 
@@ -193,4 +194,77 @@ fn a_chain_of_entries_lives_by_its_first_key_in_any_order() {
     let mut live = live_objects(&heap);
     live.sort();
     assert_eq!(live, all);
+}
+
+#[test]
+fn a_slot_is_read_by_its_place_whatever_its_strength() {
+    let mut heap = Tiny::new();
+    let (list, node, array) = (heap.object(LIST), heap.object(NODE), heap.object(ARRAY));
+    heap.edge(list, Place::Field(1), Strength::Weak, node);
+    heap.edge(array, Place::Element(1), Strength::Strong, list);
+    assert_eq!(
+        [0, 1, 2, 9].map(|i| heap.slot(list, i)),
+        [None, Some(node), None, None]
+    );
+    assert_eq!(
+        [0, 1, 2].map(|i| heap.element(array, i)),
+        [None, Some(list), None]
+    );
+    assert_eq!(heap.element(list, 1), None);
+    assert_eq!(heap.slot(array, 1), None);
+}
+
+#[test]
+fn a_snapshot_reads_slots_and_elements_as_its_edges_say() {
+    let mut classes = Tiny::new().classes;
+    classes[1].superclass = None;
+    let id = ClassId(classes.len() as u32 + 1);
+    let array = |n: u32, elements| ClassInfo {
+        id: ClassId(id.0 + n),
+        name: format!("array {n}"),
+        superclass: None,
+        fields: Vec::new(),
+        elements: Some(elements),
+    };
+    let shorts = array(0, Elements::Plain(PlainKind::I16));
+    let text = array(1, Elements::Text);
+    let mut builder = SnapshotBuilder::new([classes, vec![shorts, text]].concat());
+    let list = builder.add_object(LIST, 32);
+    builder.add_edge(Place::Field(1), ObjectId(1));
+    let sparse = builder.add_object(ARRAY, 32);
+    builder.set_length(70_002);
+    builder.add_edge(Place::Element(1), list);
+    builder.add_edge(Place::Element(70_000), sparse);
+    let dense = builder.add_object(ARRAY, 32);
+    builder.set_length(2);
+    builder.add_edge(Place::Element(0), list);
+    builder.add_edge(Place::Element(1), sparse);
+    let shorts = builder.add_object(id, 32);
+    builder.set_elements(vec![1, 0, 0xff, 0xff]);
+    let text = builder.add_object(ClassId(id.0 + 1), 32);
+    builder.set_elements(b"hi".to_vec());
+    let heap = builder.finish().unwrap();
+    for object in heap.objects() {
+        for i in (0..5).chain([70_000, 70_001]) {
+            let place = i as u32;
+            assert_eq!(
+                heap.slot(object, i),
+                heap.edge_at(object, Place::Field(place))
+            );
+            assert_eq!(
+                heap.element(object, i),
+                heap.edge_at(object, Place::Element(place))
+            );
+        }
+    }
+    assert_eq!(heap.element(sparse, 70_000), Some(sparse));
+    assert_eq!(heap.element(dense, 1), Some(sparse));
+    let element = |object, i| heap.plain_element(object, i);
+    assert_eq!(element(shorts, 1), Some(Value::Signed(-1)));
+    assert_eq!(element(text, 1), Some(Value::Unsigned('i' as u64)));
+    assert_eq!(
+        [element(shorts, 2), element(text, 2), element(dense, 0)],
+        [None; 3]
+    );
+    assert_eq!(element(shorts, usize::MAX), None);
 }

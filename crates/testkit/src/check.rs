@@ -324,6 +324,7 @@ fn check_edges<V: HeapView<Object: std::fmt::Debug>>(
             before.iter().filter(|it| it.kind.is_slot()).count()
         }
     };
+    check_reads(view, pairs.by_id[&id], &found);
     let expected = &model.objects[id];
     let mut strong = BTreeMap::new();
     let mut weak = None;
@@ -347,6 +348,25 @@ fn check_edges<V: HeapView<Object: std::fmt::Debug>>(
         (None, None) => {}
         (None, Some(_)) if expected.weak.doubt => {}
         other => panic!("weak slot of object {id} in the view: {other:?}"),
+    }
+}
+
+/// Reading one slot at a time finds what reading all edges finds.
+fn check_reads<V: HeapView<Object: std::fmt::Debug>>(
+    view: &V,
+    object: V::Object,
+    edges: &[(Place, Strength, V::Object)],
+) {
+    let at = |place| {
+        let edge = edges.iter().find(|edge| edge.0 == place);
+        edge.map(|edge| edge.2)
+    };
+    let fields = view.class(view.class_of(object)).fields.len();
+    for i in 0..fields + 2 {
+        assert_eq!(view.slot(object, i), at(Place::Field(i as u32)));
+    }
+    for i in 0..view.length_of(object).unwrap_or(0) + 2 {
+        assert_eq!(view.element(object, i), at(Place::Element(i as u32)));
     }
 }
 

@@ -10,14 +10,14 @@ use heaphound_heap::class::Elements;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::RootSet;
 use heaphound_heap::view::{HeapView, Place, Strength};
-use heaphound_heap::{ClassId, ClassInfo, FieldKind, Root, Value};
+use heaphound_heap::{ClassId, ClassInfo, FieldKind, PlainKind, Root, Value};
 
 use super::ask::{Collecting, Subject};
 use super::mark::Ground;
 use super::mutator::{Mutator, MutatorShared};
 use super::object::Object;
 use super::region::{Base, Raw};
-use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, for_each_slot, plain_array};
+use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, for_each_slot, plain_array, slot_at};
 use super::weak;
 use crate::heap::HeapInner;
 
@@ -276,6 +276,39 @@ impl<'v> HeapView for StoppedHeap<'v> {
         Some(kind.decode(bits))
     }
 
+    fn slot(&self, object: ObjectId<'v>, field: usize) -> Option<ObjectId<'v>> {
+        let field = self.class(self.class_of(object)).fields.get(field)?;
+        match field.kind.is_slot() {
+            // SAFETY: the class says that a slot is there.
+            true => unsafe { self.target_at(object, field.offset as usize) },
+            false => None,
+        }
+    }
+
+    fn element(&self, object: ObjectId<'v>, index: usize) -> Option<ObjectId<'v>> {
+        let class = self.class(self.class_of(object));
+        if class.elements != Some(Elements::Refs) || index >= self.length_of(object)? {
+            return None;
+        }
+        // SAFETY: an array of references has as many slots as its length says.
+        unsafe { self.target_at(object, ELEMENTS_OFFSET + 4 * index) }
+    }
+
+    fn plain_element(&self, object: ObjectId<'v>, index: usize) -> Option<Value> {
+        let (kind, start) = match self.class(self.class_of(object)).elements? {
+            Elements::Refs => return None,
+            Elements::Plain(kind) => (kind, plain_array(kind).1),
+            Elements::Text => (PlainKind::U8, ELEMENTS_OFFSET),
+        };
+        if index >= self.length_of(object)? {
+            return None;
+        }
+        let width = kind.bytes();
+        // SAFETY: an array has as many elements of that width as its length says.
+        let bits = unsafe { bits_at(self.heap.base, object.0, start + index * width, width) };
+        Some(kind.decode(bits))
+    }
+
     fn length_of(&self, object: ObjectId<'v>) -> Option<usize> {
         self.class(self.class_of(object)).elements?;
         // SAFETY: an array of the stopped heap.
@@ -298,7 +331,18 @@ impl<'v> HeapView for StoppedHeap<'v> {
     }
 }
 
-impl StoppedHeap<'_> {
+impl<'v> StoppedHeap<'v> {
+    /// What the slot at an offset refers to.
+    ///
+    /// # Safety
+    /// The object has a slot there.
+    unsafe fn target_at(&self, object: ObjectId<'v>, offset: usize) -> Option<ObjectId<'v>> {
+        let at = self.heap.base.object(object.0);
+        // SAFETY: the caller's promise; the world is stopped, so the object stays in place.
+        let to = Raw(unsafe { slot_at(at, offset) }.load(Relaxed));
+        self.heap.refers(to).then_some(ObjectId(to, self.brand))
+    }
+
     /// Whether an ephemeron holds its values: it has a key, which lives.
     pub(super) fn holds_values(&self, ephemeron: Raw) -> bool {
         !weak::key(self.ground(), ephemeron).is_null() && !self.lapsed().contains(&ephemeron)

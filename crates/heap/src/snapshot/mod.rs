@@ -253,6 +253,22 @@ impl Snapshot {
         self.first_edge[at] as usize..self.first_edge[at + 1] as usize
     }
 
+    /// The target of the edge at a place: an index into the fields and, behind those, into
+    /// the elements.
+    fn target_at(&self, object: ObjectId, wanted: usize) -> Option<ObjectId> {
+        let mut at = 0;
+        for edge in self.edge_range(object) {
+            at += match self.steps[edge] {
+                FAR => self.far[&(edge as u64)] as usize,
+                step => step as usize,
+            };
+            if at >= wanted {
+                return (at == wanted).then(|| ObjectId(self.targets[edge]));
+            }
+        }
+        None
+    }
+
     /// Calls `f` with the place and target of each edge of an object.
     #[inline]
     fn for_each_place(&self, object: ObjectId, mut f: impl FnMut(Place, FieldKind, ObjectId)) {
@@ -340,6 +356,35 @@ impl HeapView for Snapshot {
             at += kind.bytes();
         }
         None
+    }
+
+    fn slot(&self, object: ObjectId, field: usize) -> Option<ObjectId> {
+        let fields = &self.class(self.class_of(object)).fields;
+        self.target_at(object, field)
+            .filter(|_| field < fields.len())
+    }
+
+    fn element(&self, object: ObjectId, index: usize) -> Option<ObjectId> {
+        let fields = self.class(self.class_of(object)).fields.len();
+        // Where no element is null, edges and elements are numbered alike.
+        let edges = self.edge_range(object);
+        if fields == 0 && self.length_of(object) == Some(edges.len()) {
+            let target = self.targets[edges].get(index);
+            return target.map(|&target| ObjectId(target));
+        }
+        self.target_at(object, fields.checked_add(index)?)
+    }
+
+    fn plain_element(&self, object: ObjectId, index: usize) -> Option<Value> {
+        let kind = match self.class(self.class_of(object)).elements? {
+            Elements::Refs => return None,
+            Elements::Plain(kind) => kind,
+            Elements::Text => PlainKind::U8,
+        };
+        let width = kind.bytes();
+        let start = index.checked_mul(width)?;
+        let bytes = self.element_bytes(object)?.get(start..)?.get(..width)?;
+        Some(kind.decode(bits_of(bytes)))
     }
 
     fn length_of(&self, object: ObjectId) -> Option<usize> {

@@ -23,13 +23,17 @@
 //! ([`check`], [`resolved`]); back to text ([`mod@fmt`]); what is wrong with it
 //! ([`diagnostic`]). The grammar, with an example of everything, is `docs/deal.md`.
 //!
-//! Nothing here looks at an object, and nothing here does I/O.
+//! On a heap: what the names stand for ([`bind`]), where paths lead ([`read`]).
+//!
+//! Nothing here does I/O.
 #![forbid(unsafe_code)]
 
+pub mod bind;
 pub mod check;
 pub mod diagnostic;
 pub mod fmt;
 mod lexer;
 pub mod parse;
+pub mod read;
 pub mod resolved;
 pub mod syntax;

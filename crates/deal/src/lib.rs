@@ -23,7 +23,8 @@
 //! ([`check`], [`resolved`]); back to text ([`mod@fmt`]); what is wrong with it
 //! ([`diagnostic`]). The grammar, with an example of everything, is `docs/deal.md`.
 //!
-//! On a heap: what the names stand for ([`bind`]), where paths lead ([`read`]).
+//! On a heap: what the names stand for ([`bind`]), where paths lead ([`read`]),
+//! what expressions come to ([`expr`]).
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -31,6 +32,7 @@
 pub mod bind;
 pub mod check;
 pub mod diagnostic;
+pub mod expr;
 pub mod fmt;
 mod lexer;
 pub mod parse;

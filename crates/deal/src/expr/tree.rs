@@ -204,7 +204,8 @@ impl<'p> Grower<'p> {
         let cut = match &probe {
             Matched::ReachThrough(_, cut, _) => Some(self.set(cut)),
             Matched::ThreadOwned(path, part) => {
-                self.mention_asker(path.span, *part == Part::Object);
+                let span = pattern::asker_in(formula).map_or(path.span, |it| it.span);
+                self.mention_asker(span, *part == Part::Object);
                 None
             }
             _ => None,

@@ -240,8 +240,10 @@ impl<'p> Expression<'p> {
             Some(it) => {
                 let found = crate::read::walk(view, fields, bindings, &it.path, &[]);
                 let message = match found.and_then(Found::object) {
-                    Some(object) => format!("{} does not have this", view.name_of(object)),
-                    None => "this is null, and something is read of it".into(),
+                    Some(object) => {
+                        format!("{} does not have what is read here", view.name_of(object))
+                    }
+                    None => "something is read of null here".into(),
                 };
                 Err(Diagnostic::new(it.path.span, message))
             }

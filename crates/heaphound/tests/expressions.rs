@@ -78,7 +78,7 @@ fn what_cannot_be_answered_says_why() {
         "{wrong}"
     );
     let null = m.holds("a.next.value == 1", &[("a", &a)]).unwrap_err();
-    assert!(null.to_string().contains("this is null"), "{null}");
+    assert!(null.to_string().contains("read of null"), "{null}");
     let rule = m.holds("assertion(forall Node x: x.value > 0)", &[]);
     assert_eq!(rule, Err(EvaluateError::NotAnExpression));
 }

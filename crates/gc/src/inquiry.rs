@@ -116,3 +116,28 @@ fn panicked() -> Finding {
         notes: Vec::new(),
     }
 }
+
+impl crate::raw::Mutator<'_> {
+    /// How many threads collect.
+    pub fn collector_threads(&self) -> usize {
+        self.heap.config.collector_threads
+    }
+
+    /// The classes that the heap has by now: those of which something was allocated or said.
+    pub fn classes(&self) -> Vec<heaphound_heap::ClassInfo> {
+        let classes = self.heap.classes.iter();
+        classes.map(|class| class.info.clone()).collect()
+    }
+
+    /// Makes a class known to the heap before anything of it is allocated, so that rules can
+    /// speak of it.
+    pub fn know_class<T: crate::raw::Managed + ?Sized>(&self) {
+        self.class_of(T::DESCRIPTOR);
+    }
+
+    /// Whether this share of what may be allocated until the next full collection has been:
+    /// 0 of it always has.
+    pub fn is_collection_due(&self, share: f64) -> bool {
+        self.heap.space.is_budget_used(share)
+    }
+}

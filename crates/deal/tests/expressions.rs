@@ -270,7 +270,7 @@ fn garbage_is_not_among_the_objects_of_a_quantifier() {
 }
 
 #[test]
-fn null_is_like_null_and_has_no_order() {
+fn null_is_like_null_and_references_have_no_order() {
     check(
         "Buffer#3.next == null && Buffer#3.next == Buffer#1.next",
         None,

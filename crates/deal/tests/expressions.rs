@@ -276,10 +276,14 @@ fn null_is_like_null_and_references_have_no_order() {
         None,
         expect!["true; evaluated as it is written: no traversal"],
     );
-    check("Buffer#3.next <= Buffer#1.next", None, expect![[r#"
+    check(
+        "Buffer#3.next <= Buffer#1.next",
+        None,
+        expect![[r#"
         text:1:1: objects have no order
           Buffer#3.next <= Buffer#1.next
-          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ compare their fields"#]]);
+          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ compare their fields"#]],
+    );
 }
 
 #[test]

@@ -270,6 +270,23 @@ fn garbage_is_not_among_the_objects_of_a_quantifier() {
 }
 
 #[test]
+fn null_is_like_null_and_references_have_no_order() {
+    check(
+        "Buffer#3.next == null && Buffer#3.next == Buffer#1.next",
+        None,
+        expect!["true; evaluated as it is written: no traversal"],
+    );
+    check(
+        "Buffer#3.next <= Buffer#1.next",
+        None,
+        expect![[r#"
+        text:1:1: objects have no order
+          Buffer#3.next <= Buffer#1.next
+          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ compare their fields"#]],
+    );
+}
+
+#[test]
 fn what_has_no_answer_says_where() {
     check(
         "dom(static:pol, Pool#1)",

@@ -3,7 +3,7 @@
 use anstream::ColorChoice;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{convert, info, lab, path, probe};
+use crate::{convert, eval, info, lab, path, probe};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -42,6 +42,7 @@ pub struct Args {
 #[derive(Subcommand)]
 pub enum Command {
     Probe(probe::Args),
+    Eval(eval::Args),
     Path(path::Args),
     Info(info::Args),
     Convert(convert::Args),
@@ -53,6 +54,7 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Probe(_) => "probe",
+            Self::Eval(_) => "eval",
             Self::Path(_) => "path",
             Self::Info(_) => "info",
             Self::Convert(_) => "convert",
@@ -64,6 +66,7 @@ impl Command {
     pub fn heap(&self) -> &std::path::Path {
         match self {
             Self::Probe(args) => &args.heap,
+            Self::Eval(args) => &args.heap,
             Self::Path(args) => &args.heap,
             Self::Info(args) => &args.heap,
             Self::Convert(args) => &args.from,

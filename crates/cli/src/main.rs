@@ -1,7 +1,7 @@
 //! The `heaphound` command: asks heaps in files, and says why.
 //!
 //! A run reads its arguments (`args.rs`), reads a heap (`input.rs`), lets one of the
-//! commands make a report (`probe/`, `path.rs`, `info.rs`, `convert.rs`) and prints it
+//! commands make a report (`probe/`, `eval.rs`, `path.rs`, `info.rs`, `convert.rs`) and prints it
 //! (`output.rs`). A command prints nothing itself. To add one: a file with its arguments and
 //! its `run`, and a variant of `args::Command`. The lab (`lab.rs`) reads no heap and has
 //! reports of its own.
@@ -12,6 +12,7 @@
 
 mod args;
 mod convert;
+mod eval;
 mod info;
 mod input;
 mod lab;
@@ -50,6 +51,7 @@ fn run(args: &Args) -> Result<Report, Problem> {
     let progress = Progress::new(args.quiet);
     match &args.command {
         Command::Probe(args) => probe::run(args, &progress),
+        Command::Eval(args) => eval::run(args, &progress),
         Command::Path(args) => path::run(args, &progress),
         Command::Info(args) => info::run(args, &progress),
         Command::Convert(args) => convert::run(args, &progress),

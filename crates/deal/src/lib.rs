@@ -23,18 +23,24 @@
 //! ([`check`], [`resolved`]); back to text ([`mod@fmt`]); what is wrong with it
 //! ([`diagnostic`]). The grammar, with an example of everything, is `docs/deal.md`.
 //!
-//! Nothing here looks at an object, and nothing here does I/O.
+//! On a heap: what the names stand for ([`bind`]), where paths lead ([`read`]),
+//! what expressions come to ([`expr`]).
+//!
+//! Nothing here does I/O.
 #![forbid(unsafe_code)]
 
+pub mod bind;
 pub mod check;
 pub mod datum;
 pub mod diagnostic;
+pub mod expr;
 pub mod fmt;
 pub mod interpret;
 mod lexer;
 pub mod parse;
 pub mod plan;
 pub mod predicate;
+pub mod read;
 pub mod resolved;
 pub mod syntax;
 pub mod traverse;

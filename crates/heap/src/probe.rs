@@ -176,6 +176,12 @@ impl<'v, T: Traceable> Probes<'v, T> {
         self.closure(from.to_vec(), avoid)
     }
 
+    /// Whether an object is reachable from any of these by a path on which none of `avoid`
+    /// lies, at its ends or between.
+    pub fn reaches(&self, from: &[T::Object], avoid: &[T::Object], to: T::Object) -> bool {
+        self.meets(from.to_vec(), avoid, to)
+    }
+
     /// The reachable objects that have an edge to this one.
     pub fn pred(&self, object: T::Object) -> ObjectSet<T::Object> {
         self.predecessors(object, usize::MAX)

@@ -38,6 +38,8 @@ pub enum Verdict {
         /// Whether there should be something, if that was said.
         expected: Option<Amount>,
     },
+    /// To a question for a value, which is the message. Nothing is expected of it.
+    Value,
 }
 
 impl Verdict {
@@ -50,6 +52,7 @@ impl Verdict {
                 Some(Amount::Empty) => members.count == 0,
                 Some(Amount::Nonempty) => members.count > 0,
             },
+            Self::Value => true,
         }
     }
 }

@@ -88,6 +88,8 @@ struct AnswerJson<'a> {
     /// For others.
     #[serde(skip_serializing_if = "Option::is_none")]
     members: Option<MembersJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a str>,
     expected: Option<&'static str>,
     as_expected: bool,
     message: &'a str,
@@ -106,6 +108,7 @@ impl<'a> From<&'a Answer> for AnswerJson<'a> {
                 let expected = expected.map(|amount| amount.word());
                 (None, Some(MembersJson::from(members)), expected)
             }
+            Verdict::Value => (None, None, None),
         };
         Self {
             question: &answer.question,
@@ -113,6 +116,7 @@ impl<'a> From<&'a Answer> for AnswerJson<'a> {
             asker: answer.asker.as_deref(),
             yes,
             members,
+            value: (answer.verdict == Verdict::Value).then_some(answer.message.as_str()),
             expected,
             as_expected: answer.verdict.is_expected(),
             message: &answer.message,

@@ -80,6 +80,10 @@ fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
                 put_members(page, members);
             }
         }
+        Verdict::Value => {
+            page.put(BOLD, &answer.message);
+            page.end();
+        }
     }
     if !in_short {
         put_evidence(page, &answer.evidence);

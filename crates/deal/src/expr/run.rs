@@ -1,0 +1,591 @@
+//! Evaluating the tree.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use heaphound_heap::probe::Probes;
+use heaphound_heap::root::{Part, RootKind};
+use heaphound_heap::set::ObjectSet;
+use heaphound_heap::trace::Traceable;
+use heaphound_heap::{Root, Value};
+
+use super::pattern::Matched;
+use super::tree::{
+    Above, Asked, Dom, From, Loop, Number, SetKind, SetNode, ThreadReach, Truth, is_within, of_path,
+};
+use super::{Expression, Labels};
+use crate::bind::Bindings;
+use crate::read::{Found, compare, holds, walk};
+use crate::resolved::{CompareOp, Path, QuantifierId, RelationId, Thread};
+use crate::syntax::{QuantifierKind, Span};
+
+type Objects<O> = Rc<ObjectSet<O>>;
+
+/// One evaluation.
+pub(super) struct Run<'e, 'p, 'v, T: Traceable> {
+    expression: &'e Expression<'p>,
+    probes: &'e Probes<'v, T>,
+    view: &'v T,
+    bindings: &'e Bindings<T::Object>,
+    labels: Labels<'e, T::Object>,
+    /// What quantifiers' variables stand for at the moment.
+    variables: Vec<Option<T::Object>>,
+    live: Option<Objects<T::Object>>,
+    pointing: Option<Pointing<T::Object>>,
+    sets: Vec<Kept<T::Object, Objects<T::Object>>>,
+    /// What each thread reaches, by the slot of the question.
+    threads: HashMap<usize, Kept<T::Object, Rc<Reached<T::Object>>>>,
+    answers: Vec<Kept<T::Object, u64>>,
+    /// Objects in sets that are kept.
+    held: usize,
+    pub unknown: Option<Span>,
+}
+
+/// What is kept of something, by the variables that it depends on.
+type Kept<O, R> = HashMap<Box<[Option<O>]>, R>;
+
+/// The object of each thread that has one, and what the thread reaches.
+type Reached<O> = Vec<(O, ObjectSet<O>)>;
+
+/// All edges between live objects, by their targets: (to, from).
+type Pointing<O> = Vec<(O, O)>;
+
+/// Objects in sets that are kept before old ones are forgotten: 64 MiB of a snapshot's.
+const MOST_HELD: usize = 16 << 20;
+/// Answers of a quantifier that are kept before old ones are forgotten.
+const MOST_ANSWERS: usize = 1 << 20;
+
+impl<'e, 'p, 'v, T: Traceable> Run<'e, 'p, 'v, T> {
+    pub fn new(
+        expression: &'e Expression<'p>,
+        probes: &'e Probes<'v, T>,
+        bindings: &'e Bindings<T::Object>,
+        labels: Labels<'e, T::Object>,
+    ) -> Self {
+        Self {
+            expression,
+            probes,
+            view: probes.view(),
+            bindings,
+            labels,
+            variables: vec![None; expression.program.quantifiers.len()],
+            live: None,
+            pointing: None,
+            sets: (0..expression.sets).map(|_| HashMap::new()).collect(),
+            threads: HashMap::new(),
+            answers: (0..expression.answers).map(|_| HashMap::new()).collect(),
+            held: 0,
+            unknown: None,
+        }
+    }
+
+    pub fn truth(&mut self, truth: &Truth<'p>) -> bool {
+        match truth {
+            Truth::Constant(value) => *value,
+            Truth::Not(of) => !self.truth(of),
+            Truth::And(a, b) => self.truth(a) && self.truth(b),
+            Truth::Or(a, b) => self.truth(a) || self.truth(b),
+            Truth::Iff(a, b) => self.truth(a) == self.truth(b),
+            Truth::Flag(path) => match self.walk(path) {
+                Found::Plain(Value::Bool(value)) => value,
+                Found::Unknown => self.is_unknown(path.span),
+                _ => false,
+            },
+            Truth::Compare(it, left, right) => {
+                let (left, right) = (self.number(left), self.number(right));
+                match compare(self.view, it.op, it.by, left, right) {
+                    Some(holds) => holds,
+                    None => self.is_unknown(it.span) || it.op == CompareOp::Ne,
+                }
+            }
+            Truth::AtLeast(set, least) => self.set(set).len() >= *least,
+            Truth::InstanceOf(path, classes) => {
+                let object = self.object(path);
+                object.is_some_and(|it| classes.has(self.view.class_of(it)))
+            }
+            Truth::Label(path, label) => {
+                let label = &self.expression.resolved.labels[label.0 as usize];
+                let object = self.object(path);
+                object.is_some_and(|it| (self.labels)(it, label))
+            }
+            Truth::Relation(relation, id, slot) => {
+                let set = self.keep(*slot, &[], |it| it.relation(*relation));
+                self.variables[id.0 as usize].is_some_and(|it| set.has(it))
+            }
+            Truth::Loop(own) => self.decided(own),
+            Truth::In(member) => match self.object(member.object) {
+                Some(object) => self.has(&member.set, object, &of_path(member.object)),
+                None => false,
+            },
+            Truth::Same(a, b) => self.set(a) == self.set(b),
+            Truth::Dom(dom) => self.dom(dom),
+            Truth::Probe(asked) => self.ask(asked),
+            Truth::Kept(truth, depends, slot) => {
+                self.answer(*slot, depends, |it| it.truth(truth) as u64) != 0
+            }
+        }
+    }
+
+    pub fn number(&mut self, number: &Number<'p>) -> Found<'p, T::Object> {
+        let count = |count: u64| Found::Plain(Value::Unsigned(count));
+        match number {
+            Number::Constant(constant) => constant.found(),
+            Number::Path(path) => self.walk(path),
+            Number::Count(own) => count(self.counted(own)),
+            Number::Size(set) => count(self.set(set).len() as u64),
+        }
+    }
+
+    fn walk(&self, path: &Path) -> Found<'static, T::Object> {
+        let fields = &self.expression.resolved.fields;
+        let found = walk(self.view, fields, self.bindings, path, &self.variables);
+        found.unwrap_or(Found::Null)
+    }
+
+    fn object(&self, path: &Path) -> Option<T::Object> {
+        self.walk(path).object()
+    }
+
+    /// Notes that a value is not known; what is asked of it is not so.
+    fn is_unknown(&mut self, span: Span) -> bool {
+        self.unknown.get_or_insert(span);
+        false
+    }
+
+    // Probes.
+
+    fn ask(&mut self, asked: &Asked<'p>) -> bool {
+        let paths = asked.probe.paths();
+        let objects: Option<Vec<T::Object>> = paths.iter().map(|it| self.object(it)).collect();
+        let Some(objects) = objects else {
+            // Null is in no set and reaches nothing.
+            return matches!(
+                asked.probe,
+                Matched::Disjoint(..) | Matched::UniqueOwner(_) | Matched::ReachThrough(..)
+            );
+        };
+        let one = objects[0];
+        let other = *objects.last().expect("a probe is about something");
+        match &asked.probe {
+            Matched::Heap(_) => self.probes.is_heap(one),
+            Matched::Shared(_) => self.probes.is_shared(one),
+            Matched::Reachable(..) => self.probes.is_reachable(one, other),
+            Matched::Disjoint(..) => {
+                self.probes.is_disjoint(one, other)
+                    || match &asked.meaning {
+                        // A common object is live if one of these is.
+                        Some(meaning) if !self.is_live(one) && !self.is_live(other) => {
+                            // An `exists` says that there is one, a `forall` that there is none.
+                            let is_exists = matches!(meaning, Truth::Loop(own)
+                                if own.kind() == QuantifierKind::Exists);
+                            self.truth(meaning) != is_exists
+                        }
+                        _ => false,
+                    }
+            }
+            Matched::UniqueOwner(_) => self.probes.is_unique_owner(one),
+            Matched::ReachThrough(..) => {
+                let cut = asked
+                    .cut
+                    .as_ref()
+                    .map(|it| self.set(it))
+                    .unwrap_or_default();
+                self.probes.reach_through(one, cut.as_slice(), other)
+            }
+            Matched::ObjectOwned(..) => self.probes.dom(one, other),
+            Matched::ThreadOwned(_, part) => {
+                // It is known that somebody asks, and has a thread object if need be.
+                self.probes.is_thread_owned(one, *part).unwrap_or(false)
+            }
+        }
+    }
+
+    fn is_live(&mut self, object: T::Object) -> bool {
+        self.live().has(object)
+    }
+
+    fn live(&mut self) -> Objects<T::Object> {
+        let probes = self.probes;
+        let live = self.live.get_or_insert_with(|| Rc::new(probes.reach_all()));
+        Rc::clone(live)
+    }
+
+    // Sets.
+
+    pub fn set(&mut self, set: &SetNode<'p>) -> Objects<T::Object> {
+        if let SetKind::ReachAll = set.kind {
+            return self.live();
+        }
+        self.keep(set.slot, &set.depends, |it| it.made(set))
+    }
+
+    /// What is kept in a slot, or else is made now.
+    fn keep(
+        &mut self,
+        slot: usize,
+        depends: &[QuantifierId],
+        make: impl FnOnce(&mut Self) -> ObjectSet<T::Object>,
+    ) -> Objects<T::Object> {
+        let key = self.key(depends);
+        if let Some(set) = self.sets[slot].get(&key) {
+            return Rc::clone(set);
+        }
+        let set = Rc::new(make(self));
+        // An entry takes room of its own, also where its set is empty.
+        self.held += set.len() + 16;
+        if self.held > MOST_HELD && !depends.is_empty() {
+            for (nth, kept) in self.sets.iter_mut().enumerate() {
+                // What depends on nothing stays.
+                if nth == slot || kept.len() > 1 {
+                    kept.clear();
+                }
+            }
+            let left = self.sets.iter().flat_map(HashMap::values);
+            self.held = set.len() + left.map(|it| it.len() + 16).sum::<usize>();
+        }
+        self.sets[slot].insert(key, Rc::clone(&set));
+        set
+    }
+
+    fn key(&self, depends: &[QuantifierId]) -> Box<[Option<T::Object>]> {
+        let values = depends.iter().map(|id| self.variables[id.0 as usize]);
+        values.collect()
+    }
+
+    fn made(&mut self, set: &SetNode<'p>) -> ObjectSet<T::Object> {
+        match &set.kind {
+            SetKind::Running => self.probes.running(),
+            SetKind::ThreadRoots(thread, part) => self.thread_roots(thread, *part),
+            SetKind::ReachAll => (*self.live()).clone(),
+            SetKind::Reach(from, avoid) => {
+                let (from, avoid) = (self.from(from), self.avoided(avoid.as_deref()));
+                self.probes
+                    .reach_avoiding(from.as_slice(), avoid.as_slice())
+            }
+            SetKind::Pred(path) => match self.object(path) {
+                None => ObjectSet::default(),
+                Some(object) if path.is_host() => self.probes.pred(object),
+                Some(object) => self.pointing_at(object),
+            },
+            SetKind::ThreadReach(question) => self.thread_reach(question),
+            SetKind::Literal(paths) => paths.iter().filter_map(|it| self.object(it)).collect(),
+            SetKind::Of(own) => {
+                let mut found = Vec::new();
+                self.each(own, |it, object| {
+                    if it.truth(&own.body) {
+                        found.push(object);
+                    }
+                    true
+                });
+                found.into_iter().collect()
+            }
+            SetKind::Union(a, b) => self.set(a).union(&self.set(b)),
+            SetKind::Intersection(a, b) => self.set(a).intersection(&self.set(b)),
+            SetKind::Difference(a, b) => self.set(a).difference(&self.set(b)),
+        }
+    }
+
+    fn from(&mut self, from: &From<'p>) -> Objects<T::Object> {
+        match from {
+            From::Object(path) => Rc::new(self.object(path).into_iter().collect()),
+            From::Set(set) => self.set(set),
+        }
+    }
+
+    fn avoided(&mut self, avoid: Option<&SetNode<'p>>) -> Objects<T::Object> {
+        avoid.map(|it| self.set(it)).unwrap_or_default()
+    }
+
+    /// Whether a set has an object, which depends on these variables. Where nobody asks the
+    /// set about another, a search ends as soon as it is found.
+    fn has(&mut self, set: &SetNode<'p>, object: T::Object, of: &[QuantifierId]) -> bool {
+        match &set.kind {
+            SetKind::Union(a, b) => self.has(a, object, of) || self.has(b, object, of),
+            SetKind::Intersection(a, b) => self.has(a, object, of) && self.has(b, object, of),
+            SetKind::Difference(a, b) => self.has(a, object, of) && !self.has(b, object, of),
+            SetKind::Reach(from, avoid) if is_within(of, &set.depends) => {
+                let key = self.key(&set.depends);
+                if let Some(known) = self.sets[set.slot].get(&key) {
+                    return known.has(object);
+                }
+                let (from, avoid) = (self.from(from), self.avoided(avoid.as_deref()));
+                self.probes
+                    .reaches(from.as_slice(), avoid.as_slice(), object)
+            }
+            _ => self.set(set).has(object),
+        }
+    }
+
+    fn relation(&mut self, relation: RelationId) -> ObjectSet<T::Object> {
+        let relation = &self.expression.program.relations[relation.0 as usize];
+        let mut avoid = Vec::new();
+        let mut all = ObjectSet::default();
+        for part in &relation.parts {
+            avoid.extend(part.exclusions.iter().filter_map(|it| self.object(it)));
+            let from = match &part.source {
+                Some(path) => self.object(path).into_iter().collect(),
+                None => self.root_targets(|_| true),
+            };
+            all = all.union(&self.probes.reach_avoiding(&from, &avoid));
+        }
+        all
+    }
+
+    /// What points at an object, for somebody who asks for many.
+    fn pointing_at(&mut self, object: T::Object) -> ObjectSet<T::Object> {
+        if self.pointing.is_none() {
+            let live = self.live();
+            let mut edges = Vec::new();
+            for from in live.iter() {
+                self.view.for_each_target(from, |to| edges.push((to, from)));
+            }
+            edges.sort_unstable();
+            edges.dedup();
+            self.pointing = Some(edges);
+        }
+        let edges = self.pointing.as_ref().expect("it was made");
+        let start = edges.partition_point(|(to, _)| *to < object);
+        let here = edges[start..].iter().take_while(|(to, _)| *to == object);
+        here.map(|(_, from)| *from).collect()
+    }
+
+    // Threads.
+
+    fn root_targets(&self, wanted: impl Fn(&Root) -> bool) -> Vec<T::Object> {
+        let mut targets = Vec::new();
+        self.view.for_each_root(|root, object| {
+            if root.kind != RootKind::Finalizer && wanted(root) {
+                targets.push(object);
+            }
+        });
+        targets
+    }
+
+    /// The names of the threads that are meant.
+    fn names(&self, thread: &Thread) -> Vec<String> {
+        match thread {
+            Thread::Named(name) => vec![name.clone()],
+            Thread::Object(path) if super::pattern::is_asker(path) => {
+                self.probes.asker().map(Into::into).into_iter().collect()
+            }
+            Thread::Object(path) => {
+                let mut names = Vec::new();
+                if let Some(thread) = self.object(path) {
+                    self.view.for_each_root(|root, object| {
+                        if root.kind == RootKind::ThreadObject && object == thread {
+                            names.push(root.name.clone());
+                        }
+                    });
+                }
+                names
+            }
+        }
+    }
+
+    fn thread_roots(&self, thread: &Thread, part: Part) -> ObjectSet<T::Object> {
+        let names = self.names(thread);
+        let targets = self.root_targets(|root| is_of(root, &names, part));
+        targets.into_iter().collect()
+    }
+
+    fn thread_reach(&mut self, question: &ThreadReach<'p>) -> ObjectSet<T::Object> {
+        let Some(object) = self.object(question.of) else {
+            return ObjectSet::default();
+        };
+        let part = question.part;
+        let mut dereferences = question.quantifier.iter().flat_map(|it| &it.dereferences);
+        if !dereferences.all(|it| self.holds(it)) {
+            return ObjectSet::default();
+        }
+        let (view, quantifier) = (self.view, question.quantifier);
+        let fits =
+            |thread: &T::Object| quantifier.is_none_or(|it| it.classes.has(view.class_of(*thread)));
+        let Some(slot) = question.reached else {
+            let avoid = self.avoided(question.avoid.as_deref());
+            let names = self.probes.thread_reach(object, avoid.as_slice(), part);
+            let threads = self.root_targets(|root| is_of(root, &names, Part::Object));
+            return threads.into_iter().filter(fits).collect();
+        };
+        let depends = question.avoid.as_ref().map_or(&[][..], |it| &it.depends);
+        let key = self.key(depends);
+        let known = self.threads.get(&slot).and_then(|it| it.get(&key));
+        let reached = match known {
+            Some(reached) => Rc::clone(reached),
+            None => {
+                let avoid = self.avoided(question.avoid.as_deref());
+                let reached = Rc::new(self.each_thread(part, avoid.as_slice()));
+                let kept = self.threads.entry(slot).or_default();
+                // One for each object around which threads reach would be too much.
+                kept.clear();
+                kept.insert(key, Rc::clone(&reached));
+                reached
+            }
+        };
+        let threads = reached.iter().filter(|(_, set)| set.has(object));
+        threads.map(|(thread, _)| *thread).filter(fits).collect()
+    }
+
+    /// What each thread reaches that has a thread object.
+    fn each_thread(&self, part: Part, avoid: &[T::Object]) -> Reached<T::Object> {
+        let mut threads = Vec::new();
+        self.view.for_each_root(|root, object| {
+            if root.kind == RootKind::ThreadObject {
+                threads.push((root.name.clone(), object));
+            }
+        });
+        let reached = threads.into_iter().map(|(name, object)| {
+            let names = [name];
+            let from = self.root_targets(|root| is_of(root, &names, part));
+            (object, self.probes.reach_avoiding(&from, avoid))
+        });
+        reached.collect()
+    }
+
+    fn dom(&mut self, dom: &Dom<'p>) -> bool {
+        let Some(below) = self.object(dom.below) else {
+            return false;
+        };
+        if dom.once {
+            let (from, others, avoid) = self.ways(&dom.above);
+            return self.probes.reaches(&from, &[], below)
+                && !self.probes.reaches(&others, &avoid, below);
+        }
+        let [inside, around] = dom.slots;
+        let inside = self.keep(inside, &dom.depends, |it| {
+            let (from, ..) = it.ways(&dom.above);
+            it.probes.reach_avoiding(&from, &[])
+        });
+        inside.has(below) && {
+            let around = self.keep(around, &dom.depends, |it| {
+                let (_, others, avoid) = it.ways(&dom.above);
+                it.probes.reach_avoiding(&others, &avoid)
+            });
+            !around.has(below)
+        }
+    }
+
+    /// Where paths from a dominator start, where those of others do, and what those avoid.
+    fn ways(&mut self, above: &Above<'p>) -> (Vec<T::Object>, Vec<T::Object>, Vec<T::Object>) {
+        let asker: Vec<String> = self.probes.asker().map(Into::into).into_iter().collect();
+        let asks = |root: &Root| is_of(root, &asker, Part::Stack);
+        let others = |it: &Self| it.root_targets(|root| !asks(root));
+        let of_threads = |it: &Self, names: &[String], part| {
+            let own = |root: &Root| is_of(root, names, part);
+            let from = it.root_targets(own);
+            let others = it.root_targets(|root| !own(root) && !asks(root));
+            (from, others, Vec::new())
+        };
+        match above {
+            Above::Object(path) => {
+                let object: Vec<T::Object> = self.object(path).into_iter().collect();
+                (object.clone(), others(self), object)
+            }
+            Above::Asker(Part::Object) => {
+                let object: Vec<T::Object> = self.bindings.asker().into_iter().collect();
+                (object.clone(), others(self), object)
+            }
+            Above::Objects(set) => {
+                let objects = self.set(set).as_slice().to_vec();
+                (objects.clone(), others(self), objects)
+            }
+            Above::Thread(thread, part) => of_threads(self, &self.names(thread), *part),
+            Above::Asker(part) => of_threads(self, &asker, *part),
+        }
+    }
+
+    // Quantifiers.
+
+    fn decided(&mut self, own: &Loop<'p>) -> bool {
+        let is_forall = own.kind() == QuantifierKind::Forall;
+        let answer = self.answer(own.slot, &own.depends, |it| {
+            let mut decided = is_forall;
+            it.each(own, |it, _| {
+                decided = it.truth(&own.body);
+                decided == is_forall
+            });
+            decided as u64
+        });
+        answer != 0
+    }
+
+    fn counted(&mut self, own: &Loop<'p>) -> u64 {
+        self.answer(own.slot, &own.depends, |it| {
+            let mut count = 0;
+            it.each(own, |it, _| {
+                count += it.truth(&own.body) as u64;
+                true
+            });
+            count
+        })
+    }
+
+    /// The answer that is kept in a slot, or else is found now.
+    fn answer(
+        &mut self,
+        slot: usize,
+        depends: &[QuantifierId],
+        make: impl FnOnce(&mut Self) -> u64,
+    ) -> u64 {
+        let key = self.key(depends);
+        if let Some(&known) = self.answers[slot].get(&key) {
+            return known;
+        }
+        let answer = make(self);
+        let kept = &mut self.answers[slot];
+        if kept.len() >= MOST_ANSWERS {
+            kept.clear();
+        }
+        kept.insert(key, answer);
+        answer
+    }
+
+    /// Calls `f` with each object of a quantifier's range, until it says that it is enough.
+    fn each(&mut self, own: &Loop<'p>, mut f: impl FnMut(&mut Self, T::Object) -> bool) {
+        if !own.before.iter().all(|it| self.holds(it)) {
+            return;
+        }
+        let within = own.within.as_ref().map(|it| self.set(it));
+        // An empty set says it all, and then nobody needs to know what lives.
+        if within.as_ref().is_some_and(|it| it.is_empty()) {
+            return;
+        }
+        let live = self.live();
+        let objects = within.clone().unwrap_or_else(|| Rc::clone(&live));
+        let at = own.id.0 as usize;
+        let outer = self.variables[at];
+        for object in objects.iter() {
+            let fits = own.quantifier.classes.has(self.view.class_of(object));
+            if !fits || within.is_some() && !live.has(object) {
+                continue;
+            }
+            self.variables[at] = Some(object);
+            let is_in = own.own.iter().all(|it| self.holds(it));
+            let is_in = is_in && own.range.as_ref().is_none_or(|it| self.truth(it));
+            if is_in && !f(self, object) {
+                break;
+            }
+        }
+        self.variables[at] = outer;
+    }
+
+    fn holds(&self, dereference: &crate::resolved::Dereference) -> bool {
+        let fields = &self.expression.resolved.fields;
+        holds(
+            self.view,
+            fields,
+            self.bindings,
+            dereference,
+            &self.variables,
+        )
+    }
+}
+
+/// Whether a root is of some of these threads, and of that part of them.
+fn is_of(root: &Root, names: &[String], part: Part) -> bool {
+    let is_part = match root.kind {
+        RootKind::ThreadStack => part != Part::Object,
+        RootKind::ThreadObject => part != Part::Stack,
+        _ => false,
+    };
+    is_part && names.contains(&root.name)
+}

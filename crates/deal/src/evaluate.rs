@@ -168,8 +168,8 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         setting
     }
 
-    /// Whether all sources of relations live. Most are what a root refers to; only if one is
-    /// not, the heap is asked.
+    /// Whether all sources and exclusions of relations live: traversals enter both. Most are
+    /// what a root refers to; only if one is not, the heap is asked.
     fn sources_live(&self, setting: &Setting<'_, V>) -> bool {
         let ground = setting.ground();
         let relations = self
@@ -179,7 +179,7 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             .flat_map(|it| &it.program.relations);
         let sources = relations
             .flat_map(|it| &it.parts)
-            .filter_map(|it| it.source.as_ref())
+            .flat_map(|it| it.source.iter().chain(&it.exclusions))
             .filter_map(|path| match ground.walk(path, None) {
                 Datum::Object(object) => Some(object),
                 _ => None,

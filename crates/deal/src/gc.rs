@@ -279,18 +279,9 @@ impl<V: Readable> Check<'_, '_, V> {
                 let everywhere = Search::everywhere();
                 let ways = Reached::new(self.view, &mut visits, &everywhere, &broken.culprits);
                 for object in self.nearest(finding, &ways, &broken.culprits) {
-                    finding.evidence.extend(ways.trail(object).map(|trail| {
-                        let is_drag = trail.objects.len() == 1
-                            && trail
-                                .root
-                                .as_ref()
-                                .is_some_and(|root| root.kind == RootKind::ThreadStack);
-                        let label = match is_drag {
-                            true => "only a stack slot holds it (drag)",
-                            false => "",
-                        };
-                        self.evidence(label, &trail)
-                    }));
+                    let trail = ways.trail(object);
+                    let evidence = trail.map(|trail| self.evidence("", &trail));
+                    finding.evidence.extend(evidence);
                 }
             }
         }

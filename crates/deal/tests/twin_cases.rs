@@ -319,7 +319,7 @@ fn null_is_in_no_set_and_leads_nowhere() {
         "!(exists Node x: x.val == it.val)",
     ] {
         let heap = read(LIST);
-        match answer(&heap, text, &["it"], &|_| None, None) {
+        match answer(&heap, text, (&["it"], &[]), &|_| None, None) {
             Answer::Verdict(verdict) => assert!(verdict.holds, "{text}"),
             other => panic!("{text}: {other:?}"),
         }

@@ -1,6 +1,6 @@
 //! PHALANX expressions: whatever can be asked of a heap, in as many traversals as it takes.
 //!
-//! An expression becomes a tree of its own (`tree.rs`), in which parts that mean what a probe
+//! An expression becomes a tree of its own (`tree.rs`, `grow.rs`), in which parts that mean what a probe
 //! means have become that probe (`pattern.rs`); everything else is evaluated as it is
 //! written (`run.rs`). A set is computed once for each combination of the logic variables that
 //! it depends on, as far as there is room to keep it; a quantifier that is bounded by a set
@@ -15,6 +15,7 @@
 //! object to which the stack refers as well.
 
 mod explain;
+mod grow;
 mod pattern;
 mod run;
 mod tree;
@@ -25,7 +26,7 @@ use heaphound_heap::set::ObjectSet;
 use heaphound_heap::trace::Traceable;
 
 pub use explain::{Explanation, Times};
-pub use tree::Matching;
+pub use grow::Matching;
 
 use crate::bind::Bindings;
 use crate::diagnostic::{Diagnostic, nearest};
@@ -33,7 +34,8 @@ use crate::read::{Found, holds};
 use crate::resolved::{Program, QuantifierId, Resolved, Rule, Statement};
 use crate::syntax::Span;
 
-use tree::{Grower, Number, SetNode, Truth};
+use grow::Grower;
+use tree::{Number, SetNode, Truth};
 
 /// An expression, ready to be evaluated on any heap with the classes that it was resolved
 /// against.
@@ -240,8 +242,10 @@ impl<'p> Expression<'p> {
             Some(it) => {
                 let found = crate::read::walk(view, fields, bindings, &it.path, &[]);
                 let message = match found.and_then(Found::object) {
-                    Some(object) => format!("{} does not have this", view.name_of(object)),
-                    None => "this is null, and something is read of it".into(),
+                    Some(object) => {
+                        format!("{} does not have what is read here", view.name_of(object))
+                    }
+                    None => "something is read of null here".into(),
                 };
                 Err(Diagnostic::new(it.path.span, message))
             }

@@ -155,7 +155,10 @@ pub fn compare<V: HeapView>(
     };
     let ordering = match (left, right) {
         (Found::Unknown, _) | (_, Found::Unknown) => return None,
-        (Found::Null, Found::Null) => same(true),
+        // Null is a reference, and references have no order.
+        (Found::Null, Found::Null) => {
+            same(!is_order && matches!(by, CompareBy::Identity | CompareBy::Found))
+        }
         (Found::Plain(a), Found::Plain(b)) => order(a, b),
         (Found::Text(a), Found::Text(b)) => Some(a.cmp(b)),
         (Found::Object(a), Found::Text(b)) => match text(a) {

@@ -38,6 +38,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod expression;
+
+pub use expression::{Evaluate, EvaluateError, evaluate};
+/// DeAL and PHALANX expressions.
+pub use heaphound_deal as deal;
 pub use heaphound_derive::{Managed, Plain};
 pub use heaphound_gc::{
     Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError,

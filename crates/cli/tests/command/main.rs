@@ -3,6 +3,7 @@
 //! A case is a command line and all that it prints: stdout, then stderr, then the exit code
 //! if it is not 0. Cases run in a directory with the heaps of `tests/heaps`.
 
+mod eval;
 mod files;
 mod guide;
 mod json;

@@ -303,6 +303,20 @@ fn from_thread(id: QuantifierId, formula: &Formula) -> Option<(&Path, Option<&Se
     }
 }
 
+/// The dominator of a formula that is one about the asking thread.
+pub(super) fn asker_in(formula: &Formula) -> Option<&Path> {
+    match formula {
+        Formula::Not(of) => asker_in(of),
+        Formula::Dom(Source::Object(path), _) => Some(path),
+        Formula::Dom(Source::Set(set), _) => match &**set {
+            Set::Stack(Thread::Object(path)) | Set::Roots(Thread::Object(path)) => Some(path),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a path is the thread object of the asking thread.
 pub(super) fn is_asker(path: &Path) -> bool {
     path.start == Start::Asker && path.steps.is_empty()
 }

@@ -1,22 +1,21 @@
 //! Evaluating the tree.
 
+mod thread;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use heaphound_heap::Value;
 use heaphound_heap::probe::Probes;
-use heaphound_heap::root::{Part, RootKind};
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::trace::Traceable;
-use heaphound_heap::{Root, Value};
 
 use super::pattern::Matched;
-use super::tree::{
-    Above, Asked, Dom, From, Loop, Number, SetKind, SetNode, ThreadReach, Truth, is_within, of_path,
-};
+use super::tree::{Asked, From, Loop, Number, SetKind, SetNode, Truth, is_within, of_path};
 use super::{Expression, Labels};
 use crate::bind::Bindings;
 use crate::read::{Found, compare, holds, walk};
-use crate::resolved::{CompareOp, Path, QuantifierId, RelationId, Thread};
+use crate::resolved::{CompareOp, Path, QuantifierId, RelationId};
 use crate::syntax::{QuantifierKind, Span};
 
 type Objects<O> = Rc<ObjectSet<O>>;
@@ -34,7 +33,7 @@ pub(super) struct Run<'e, 'p, 'v, T: Traceable> {
     pointing: Option<Pointing<T::Object>>,
     sets: Vec<Kept<T::Object, Objects<T::Object>>>,
     /// What each thread reaches, by the slot of the question.
-    threads: HashMap<usize, Kept<T::Object, Rc<Reached<T::Object>>>>,
+    threads: HashMap<usize, Kept<T::Object, ByThread<T::Object>>>,
     answers: Vec<Kept<T::Object, u64>>,
     /// Objects in sets that are kept.
     held: usize,
@@ -46,6 +45,7 @@ type Kept<O, R> = HashMap<Box<[Option<O>]>, R>;
 
 /// The object of each thread that has one, and what the thread reaches.
 type Reached<O> = Vec<(O, ObjectSet<O>)>;
+type ByThread<O> = Rc<Reached<O>>;
 
 /// All edges between live objects, by their targets: (to, from).
 type Pointing<O> = Vec<(O, O)>;
@@ -349,150 +349,6 @@ impl<'e, 'p, 'v, T: Traceable> Run<'e, 'p, 'v, T> {
         here.map(|(_, from)| *from).collect()
     }
 
-    // Threads.
-
-    fn root_targets(&self, wanted: impl Fn(&Root) -> bool) -> Vec<T::Object> {
-        let mut targets = Vec::new();
-        self.view.for_each_root(|root, object| {
-            if root.kind != RootKind::Finalizer && wanted(root) {
-                targets.push(object);
-            }
-        });
-        targets
-    }
-
-    /// The names of the threads that are meant.
-    fn names(&self, thread: &Thread) -> Vec<String> {
-        match thread {
-            Thread::Named(name) => vec![name.clone()],
-            Thread::Object(path) if super::pattern::is_asker(path) => {
-                self.probes.asker().map(Into::into).into_iter().collect()
-            }
-            Thread::Object(path) => {
-                let mut names = Vec::new();
-                if let Some(thread) = self.object(path) {
-                    self.view.for_each_root(|root, object| {
-                        if root.kind == RootKind::ThreadObject && object == thread {
-                            names.push(root.name.clone());
-                        }
-                    });
-                }
-                names
-            }
-        }
-    }
-
-    fn thread_roots(&self, thread: &Thread, part: Part) -> ObjectSet<T::Object> {
-        let names = self.names(thread);
-        let targets = self.root_targets(|root| is_of(root, &names, part));
-        targets.into_iter().collect()
-    }
-
-    fn thread_reach(&mut self, question: &ThreadReach<'p>) -> ObjectSet<T::Object> {
-        let Some(object) = self.object(question.of) else {
-            return ObjectSet::default();
-        };
-        let part = question.part;
-        let mut dereferences = question.quantifier.iter().flat_map(|it| &it.dereferences);
-        if !dereferences.all(|it| self.holds(it)) {
-            return ObjectSet::default();
-        }
-        let (view, quantifier) = (self.view, question.quantifier);
-        let fits =
-            |thread: &T::Object| quantifier.is_none_or(|it| it.classes.has(view.class_of(*thread)));
-        let Some(slot) = question.reached else {
-            let avoid = self.avoided(question.avoid.as_deref());
-            let names = self.probes.thread_reach(object, avoid.as_slice(), part);
-            let threads = self.root_targets(|root| is_of(root, &names, Part::Object));
-            return threads.into_iter().filter(fits).collect();
-        };
-        let depends = question.avoid.as_ref().map_or(&[][..], |it| &it.depends);
-        let key = self.key(depends);
-        let known = self.threads.get(&slot).and_then(|it| it.get(&key));
-        let reached = match known {
-            Some(reached) => Rc::clone(reached),
-            None => {
-                let avoid = self.avoided(question.avoid.as_deref());
-                let reached = Rc::new(self.each_thread(part, avoid.as_slice()));
-                let kept = self.threads.entry(slot).or_default();
-                // One for each object around which threads reach would be too much.
-                kept.clear();
-                kept.insert(key, Rc::clone(&reached));
-                reached
-            }
-        };
-        let threads = reached.iter().filter(|(_, set)| set.has(object));
-        threads.map(|(thread, _)| *thread).filter(fits).collect()
-    }
-
-    /// What each thread reaches that has a thread object.
-    fn each_thread(&self, part: Part, avoid: &[T::Object]) -> Reached<T::Object> {
-        let mut threads = Vec::new();
-        self.view.for_each_root(|root, object| {
-            if root.kind == RootKind::ThreadObject {
-                threads.push((root.name.clone(), object));
-            }
-        });
-        let reached = threads.into_iter().map(|(name, object)| {
-            let names = [name];
-            let from = self.root_targets(|root| is_of(root, &names, part));
-            (object, self.probes.reach_avoiding(&from, avoid))
-        });
-        reached.collect()
-    }
-
-    fn dom(&mut self, dom: &Dom<'p>) -> bool {
-        let Some(below) = self.object(dom.below) else {
-            return false;
-        };
-        if dom.once {
-            let (from, others, avoid) = self.ways(&dom.above);
-            return self.probes.reaches(&from, &[], below)
-                && !self.probes.reaches(&others, &avoid, below);
-        }
-        let [inside, around] = dom.slots;
-        let inside = self.keep(inside, &dom.depends, |it| {
-            let (from, ..) = it.ways(&dom.above);
-            it.probes.reach_avoiding(&from, &[])
-        });
-        inside.has(below) && {
-            let around = self.keep(around, &dom.depends, |it| {
-                let (_, others, avoid) = it.ways(&dom.above);
-                it.probes.reach_avoiding(&others, &avoid)
-            });
-            !around.has(below)
-        }
-    }
-
-    /// Where paths from a dominator start, where those of others do, and what those avoid.
-    fn ways(&mut self, above: &Above<'p>) -> (Vec<T::Object>, Vec<T::Object>, Vec<T::Object>) {
-        let asker: Vec<String> = self.probes.asker().map(Into::into).into_iter().collect();
-        let asks = |root: &Root| is_of(root, &asker, Part::Stack);
-        let others = |it: &Self| it.root_targets(|root| !asks(root));
-        let of_threads = |it: &Self, names: &[String], part| {
-            let own = |root: &Root| is_of(root, names, part);
-            let from = it.root_targets(own);
-            let others = it.root_targets(|root| !own(root) && !asks(root));
-            (from, others, Vec::new())
-        };
-        match above {
-            Above::Object(path) => {
-                let object: Vec<T::Object> = self.object(path).into_iter().collect();
-                (object.clone(), others(self), object)
-            }
-            Above::Asker(Part::Object) => {
-                let object: Vec<T::Object> = self.bindings.asker().into_iter().collect();
-                (object.clone(), others(self), object)
-            }
-            Above::Objects(set) => {
-                let objects = self.set(set).as_slice().to_vec();
-                (objects.clone(), others(self), objects)
-            }
-            Above::Thread(thread, part) => of_threads(self, &self.names(thread), *part),
-            Above::Asker(part) => of_threads(self, &asker, *part),
-        }
-    }
-
     // Quantifiers.
 
     fn decided(&mut self, own: &Loop<'p>) -> bool {
@@ -578,14 +434,4 @@ impl<'e, 'p, 'v, T: Traceable> Run<'e, 'p, 'v, T> {
             &self.variables,
         )
     }
-}
-
-/// Whether a root is of some of these threads, and of that part of them.
-fn is_of(root: &Root, names: &[String], part: Part) -> bool {
-    let is_part = match root.kind {
-        RootKind::ThreadStack => part != Part::Object,
-        RootKind::ThreadObject => part != Part::Stack,
-        _ => false,
-    };
-    is_part && names.contains(&root.name)
 }

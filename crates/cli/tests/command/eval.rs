@@ -1,0 +1,234 @@
+//! Expressions: answers of every kind, and what is said where there is none.
+
+use expect_test::{Expect, expect};
+
+/// Evaluates on the heap of a web server.
+fn check(rest: &str, expect: Expect) {
+    crate::check(&format!("eval web.heap {rest}"), expect);
+}
+
+#[test]
+fn a_true_expression_exits_with_0_and_a_false_one_with_1() {
+    check(
+        "'pred(Log#1).size() > 1'",
+        expect![[r#"
+        yes: the expression is true
+    "#]],
+    );
+    check(
+        "'pred(Pool#1).size() > 1'",
+        expect![[r#"
+        no (expected yes)
+        error[false]: the expression is false
+          fingerprint: 7208d56386634065
+        exit code 1
+    "#]],
+    );
+    check(
+        "'forall Task x: x.next.next == null'",
+        expect![[r#"
+        no (expected yes)
+        error[false]: the expression is false
+          fingerprint: 7208d56386634065
+        exit code 1
+    "#]],
+    );
+}
+
+#[test]
+fn values_are_printed() {
+    check(
+        "static:pool.free.length",
+        expect![[r#"
+        3
+    "#]],
+    );
+    check(
+        "static:pool.free[1]",
+        expect![[r#"
+        Connection#2
+    "#]],
+    );
+    check(
+        "static:pool.free[2]",
+        expect![[r#"
+        null
+    "#]],
+    );
+    check(
+        "'(\\num_of Connection c; is_shared(c))'",
+        expect![[r#"
+        2
+    "#]],
+    );
+}
+
+#[test]
+fn sets_are_listed_up_to_a_limit() {
+    check(
+        "'reach(d)' --bind d=static:pool --limit 2",
+        expect![[r#"
+        6 objects
+          Pool#1
+          Connection[]#1
+          … and 4 more
+          note: 2 of 6 are listed; --all lists them all
+    "#]],
+    );
+    check(
+        "'reach(d) - reach(d)' --bind d=Pool",
+        expect![[r#"
+        no objects
+    "#]],
+    );
+    check(
+        "'reach(d)' --bind d=null",
+        expect![[r#"
+        no objects
+    "#]],
+    );
+    check(
+        "'{Connection c | is_shared(c)}' --threads 2",
+        expect![[r#"
+        2 objects
+          Connection#1
+          Connection#2
+    "#]],
+    );
+}
+
+#[test]
+fn the_asking_thread_is_chosen() {
+    let line = "'dom(stack(current_thread()), Buffer#1)'";
+    check(
+        &format!("{line} --as worker"),
+        expect![[r#"
+        yes: the expression is true
+    "#]],
+    );
+    check(
+        &format!("{line} --as thread:main"),
+        expect![[r#"
+        no (expected yes)
+        error[false]: the expression is false
+          fingerprint: 7208d56386634065
+        exit code 1
+    "#]],
+    );
+    check(
+        line,
+        expect![[r#"
+        error: expression:1:11: the question is about the asking thread, and no thread was named as such
+          dom(stack(current_thread()), Buffer#1)
+                    ^^^^^^^^^^^^^^ name one, as in `--as thread:main`
+        exit code 2
+    "#]],
+    );
+    check(
+        &format!("{line} --as nobody"),
+        expect![[r#"
+        error: no running thread has the name `nobody`
+          there are idle, main, worker
+        exit code 2
+    "#]],
+    );
+}
+
+#[test]
+fn explain_says_as_what_it_runs() {
+    check(
+        "'pred(Log#1).size() > 1' --explain",
+        expect![[r#"
+        runs as the probe is_shared: 1 traversal
+    "#]],
+    );
+    check(
+        "'forall Task x: reach(x).size() < 10' --explain",
+        expect![[r#"
+            evaluated as it is written: 1 traversal, 1 for each object of `x`
+        "#]],
+    );
+    check(
+        "'forall Connection c: thread_reach(c).size() <= 1' --explain",
+        expect![[r#"
+            evaluated with the probe thread_reach: 1 traversal, 1 for each running thread
+        "#]],
+    );
+    check(
+        "static:pool.free --explain",
+        expect![[r#"
+        evaluated as it is written: no traversal
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_wrong_is_shown_with_its_place() {
+    check(
+        "'forall Conection c: c.socket == static:pol'",
+        expect![[r#"
+            error: expression:1:8: there is no class `Conection`
+              forall Conection c: c.socket == static:pol
+                     ^^^^^^^^^ did you mean `Connection`?
+            exit code 2
+        "#]],
+    );
+    check(
+        "'static:pol.free == null'",
+        expect![[r#"
+        error: expression:1:1: there is no root `static:pol`
+          static:pol.free == null
+          ^^^^^^^^^^ did you mean `static:pool`?
+        exit code 2
+    "#]],
+    );
+    check(
+        "'stack(thread:wrker)'",
+        expect![[r#"
+        error: expression:1:1: no running thread has the name `wrker`
+          stack(thread:wrker)
+          ^^^^^^^^^^^^^^^^^^^ did you mean `worker`?
+        exit code 2
+    "#]],
+    );
+    check(
+        "'static:config.free.length == 1'",
+        expect![[r#"
+        error: expression:1:1: Config#1 does not have what is read here
+          static:config.free.length == 1
+          ^^^^^^^^^^^^^^^^^^^^^^^^^
+        exit code 2
+    "#]],
+    );
+    check(
+        "'assertion(forall Task x: x != null)'",
+        expect![[r#"
+        error: expression:1:1: this is not an expression but a statement of a rule file
+          assertion(forall Task x: x != null)
+          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ use `heaphound check`
+        exit code 2
+    "#]],
+    );
+    check(
+        "'true; false'",
+        expect![[r#"
+        error: these are 2 statements; `heaphound check` takes a file of them
+        exit code 2
+    "#]],
+    );
+    check(
+        "'reach(d)' --bind d",
+        expect![[r#"
+        error: `d` should be NAME=OBJECT, as in `--bind d=static:list`
+        exit code 2
+    "#]],
+    );
+    check(
+        "'reach(d)' --bind d=Pol",
+        expect![[r#"
+        error: there is no object and no root `Pol`
+          did you mean `Pool` or `static:pool`?
+        exit code 2
+    "#]],
+    );
+}

@@ -1,0 +1,121 @@
+//! Expressions on the live heap: text, evaluated while the world stands still.
+//!
+//! The language is that of `docs/deal.md`; what an expression means, and as what it runs, is
+//! said at [`heaphound_deal::expr`]. The asking thread is the one whose mutator is used.
+
+use std::fmt;
+
+use heaphound_deal::bind::Binder;
+use heaphound_deal::check::{Scope, compile};
+use heaphound_deal::diagnostic::{Diagnostic, Diagnostics};
+use heaphound_deal::expr::{Answer, Evaluated, Expression, Matching};
+use heaphound_gc::{Asking, Mutator, ObjectId, Subject};
+use heaphound_heap::probe::ProbeError;
+use heaphound_heap::view::HeapView;
+
+/// Expressions of a thread about its heap.
+pub trait Evaluate {
+    /// Stops the world and tells whether an expression holds. `variables` are locals and
+    /// handles by the names that the text has for them; one that is null, or that a
+    /// collection has found dead, is null.
+    ///
+    /// ```
+    /// use heaphound::{Evaluate, Header, Heap, Managed, Slot};
+    ///
+    /// #[derive(Managed)]
+    /// #[repr(C)]
+    /// struct Node { header: Header, next: Slot<Node> }
+    ///
+    /// let heap = Heap::builder().build()?;
+    /// let mut m = heap.attach("main")?;
+    /// let last = m.alloc(NodeInit { next: None })?;
+    /// let first = m.alloc(NodeInit { next: Some(last) })?;
+    /// assert!(m.holds("reach(a).has(b) && dom(a, b)", &[("a", &first), ("b", &last)])?);
+    /// assert!(m.holds("forall Node x: x.next != x", &[])?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If something is wrong with the text, or it is not true or false; if a variable belongs
+    /// to another heap or mutator; if there is no answer.
+    fn holds(
+        &mut self,
+        text: &str,
+        variables: &[(&str, &dyn Subject)],
+    ) -> Result<bool, EvaluateError>;
+}
+
+impl Evaluate for Mutator<'_> {
+    fn holds(
+        &mut self,
+        text: &str,
+        variables: &[(&str, &dyn Subject)],
+    ) -> Result<bool, EvaluateError> {
+        self.ask(|heap| match evaluate(heap, text, variables)?.answer {
+            Answer::Truth(holds) => Ok(holds),
+            _ => Err(EvaluateError::NotATruth),
+        })
+    }
+}
+
+/// Evaluates an expression of any kind among other questions to a stopped heap: see
+/// [`Mutator::ask`]. Variables are as for [`Evaluate::holds`].
+///
+/// # Errors
+/// As [`Evaluate::holds`].
+pub fn evaluate<'v>(
+    heap: &Asking<'_, 'v>,
+    text: &str,
+    variables: &[(&str, &dyn Subject)],
+) -> Result<Evaluated<ObjectId<'v>>, EvaluateError> {
+    const NAME: &str = "expression";
+    let wrong = |list: Vec<Diagnostic>| EvaluateError::Text(Diagnostics::new(NAME, text, list));
+    let view = heap.view();
+    let mut scope = Scope::new(view.classes());
+    let mut binder = Binder::of(view).ask_as(heap.asker());
+    for (name, subject) in variables {
+        let object = match heap.id(*subject) {
+            Ok(object) => Some(object),
+            Err(ProbeError::Null) => None,
+            Err(error) => return Err(EvaluateError::Variable(name.to_string(), error)),
+        };
+        scope = scope.bind(name, object.map(|it| view.class_of(it)));
+        binder = binder.variable(name, object);
+    }
+    let resolved = compile(NAME, text, &scope).map_err(EvaluateError::Text)?;
+    let [rule] = resolved.rules.as_slice() else {
+        return Err(EvaluateError::NotAnExpression);
+    };
+    let expression = Expression::of(&resolved, rule, Matching::Probes);
+    let expression = expression.ok_or(EvaluateError::NotAnExpression)?;
+    let bindings = binder.bind(&resolved).map_err(wrong)?;
+    let evaluated = expression.evaluate(heap, &bindings);
+    evaluated.map_err(|diagnostic| wrong(vec![diagnostic]))
+}
+
+/// Why an expression was not evaluated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum EvaluateError {
+    /// Something is wrong with the text, or there is no answer: each thing with its place.
+    Text(Diagnostics),
+    /// A variable of that name cannot be used.
+    Variable(String, ProbeError),
+    /// The text is not one expression but something else that can stand in a rule file.
+    NotAnExpression,
+    /// It is a value or a set, and was asked whether it holds.
+    NotATruth,
+}
+
+impl fmt::Display for EvaluateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(diagnostics) => diagnostics.fmt(f),
+            Self::Variable(name, error) => write!(f, "variable `{name}`: {error}"),
+            Self::NotAnExpression => f.write_str("the text is not one expression"),
+            Self::NotATruth => f.write_str("the expression is not true or false"),
+        }
+    }
+}
+
+impl std::error::Error for EvaluateError {}

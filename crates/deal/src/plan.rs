@@ -12,8 +12,8 @@ use std::fmt::{self, Write};
 
 use crate::expr::{Expression, Matching};
 use crate::resolved::{
-    Formula, GcAssertion, Host, HostSource, Path, Program, Quantifier, Relation, Resolved, Start,
-    Statement, Step,
+    Formula, GcAssertion, Host, HostSource, Path, Program, Quantifier, Relation, RelationPart,
+    Resolved, Start, Statement, Step,
 };
 use crate::syntax::{AssertionKind, QuantifierKind};
 
@@ -209,7 +209,7 @@ impl Explain<'_> {
         };
         let mut ignored = Vec::new();
         for (number, relation) in plan.relations.iter().enumerate() {
-            let name = self.source(relation.span);
+            let name = relation_name(self.text, self.resolved, relation);
             for part in &relation.parts {
                 if !part.exclusions.is_empty() {
                     let some: Vec<String> =
@@ -298,21 +298,43 @@ impl Explain<'_> {
     }
 
     fn path(&self, path: &Path) -> String {
-        let mut text = match path.start {
-            Start::Host(host) => host_name(&self.resolved.hosts[host.0 as usize]),
-            Start::Asker => "current_thread()".into(),
-            Start::Variable(_) => "x".into(),
-        };
-        for step in &path.steps {
-            let _ = match step {
-                Step::Field(field) => {
-                    write!(text, ".{}", self.resolved.fields[field.0 as usize].name)
-                }
-                Step::Element(index) => write!(text, "[{index}]"),
-            };
-        }
-        text
+        path_name(self.resolved, path)
     }
+}
+
+/// A relation as the text has it, or in our words where the text has none of its own: the
+/// papers write `Rd(x)`.
+pub(crate) fn relation_name(text: &str, resolved: &Resolved, relation: &Relation) -> String {
+    let written = crate::verdict::source(text, relation.span);
+    if !written.is_empty() {
+        return written;
+    }
+    let part = |part: &RelationPart| {
+        let source = part.source.iter().map(|it| path_name(resolved, it));
+        let mut name: String = source.collect();
+        if !part.exclusions.is_empty() {
+            let some = part.exclusions.iter().map(|it| path_name(resolved, it));
+            let _ = write!(name, "/{}", some.collect::<Vec<_>>().join(", "));
+        }
+        name
+    };
+    let parts: Vec<String> = relation.parts.iter().map(part).collect();
+    parts.join(" || ")
+}
+
+fn path_name(resolved: &Resolved, path: &Path) -> String {
+    let mut text = match path.start {
+        Start::Host(host) => host_name(&resolved.hosts[host.0 as usize]),
+        Start::Asker => "current_thread()".into(),
+        Start::Variable(_) => "x".into(),
+    };
+    for step in &path.steps {
+        let _ = match step {
+            Step::Field(field) => write!(text, ".{}", resolved.fields[field.0 as usize].name),
+            Step::Element(index) => write!(text, "[{index}]"),
+        };
+    }
+    text
 }
 
 /// How a host is written.

@@ -14,7 +14,7 @@ use heaphound_heap::root::RootSet;
 
 use crate::datum::{Datum, compare};
 use crate::interpret::Ground;
-use crate::plan::Plan;
+use crate::plan::{Plan, relation_name};
 use crate::resolved::{
     CompareBy, CompareOp, Formula, Operand, Path, Program, Quantifier, Query, Relation, Rule,
     Select, Start, Statement, Step,
@@ -266,7 +266,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                 object = met;
                 finding.objects.push(named(view, object));
             }
-            let name = source(self.text, relation.span);
+            let name = relation_name(self.text, self.setting.resolved, relation);
             finding.evidence.push(Evidence {
                 label: format!("reach[{name}]"),
                 path: trail.describe(view),

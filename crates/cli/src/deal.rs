@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use heaphound_deal::check::compile;
+use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::fmt::{Style, format};
 use heaphound_deal::infer::Inferred;
 use heaphound_deal::plan::{Explain, Plans};
@@ -166,7 +167,11 @@ fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Done, Problem> {
         Some(heap) => {
             let heap = input::read(heap, progress)?;
             let given = Bindings::read(&args.bind, &Names::of(&heap))?;
-            compile(name, &text, &given.scope(&heap))
+            compile(name, &text, &given.scope(&heap)).and_then(|resolved| {
+                let bound = given.binder(&heap, None).bind(&resolved);
+                bound.map_err(|list| Diagnostics::new(name, &text, list))?;
+                Ok(resolved)
+            })
         }
         None => {
             let inferred = Inferred::from(text.as_str());

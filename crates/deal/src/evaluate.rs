@@ -8,6 +8,7 @@
 //! ought not to. So whoever asks for it ([`Evaluation::seek_unknown`]) is told which rules
 //! read such values.
 
+use heaphound_heap::class::Elements;
 use heaphound_heap::fields::Readable;
 use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Search, named, shortest};
@@ -22,8 +23,8 @@ use crate::expr::{self, Expression, Matching, Told};
 use crate::gc;
 use crate::plan::{Plans, decides};
 use crate::resolved::{
-    Formula, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule, Select, Source, Start,
-    Statement,
+    CompareBy, Formula, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule, Select, Source,
+    Start, Statement,
 };
 use crate::syntax::QuantifierKind;
 use crate::traverse::Setting;
@@ -413,22 +414,25 @@ impl<V: Readable> Evaluation<'_, V> {
                 if let Statement::Query(query) = &program.statement {
                     match &query.select {
                         Select::Values(operands) => {
-                            operands.iter().for_each(|it| read_operand(it, &mut paths));
+                            operands
+                                .iter()
+                                .for_each(|it| read_operand(it, false, &mut paths));
                         }
-                        Select::Fold(_, operand) => read_operand(operand, &mut paths),
+                        Select::Fold(_, operand) => read_operand(operand, true, &mut paths),
                         Select::Objects | Select::Count => {}
                     }
                 }
-                for path in paths {
+                for (path, is_text) in paths {
                     let known = reads.iter().any(|it| {
                         (it.rule, it.quantifier) == (place, id)
                             && (it.path.start, &it.path.steps) == (path.start, &path.steps)
                     });
-                    if !known && !path.steps.is_empty() {
+                    if !known && (is_text || !path.steps.is_empty()) {
                         reads.push(Read {
                             rule: place,
                             quantifier: id,
                             path,
+                            is_text,
                             count: 0,
                             first: None,
                         });
@@ -440,13 +444,21 @@ impl<V: Readable> Evaluation<'_, V> {
             return;
         }
         let ground = setting.ground();
+        let is_unknown = |datum, is_text| match datum {
+            Datum::Unknown => true,
+            Datum::Object(object) if is_text => {
+                let class = self.view.class(self.view.class_of(object));
+                class.elements == Some(Elements::Text) && self.view.text_of(object).is_none()
+            }
+            _ => false,
+        };
         for object in live_objects(self.view) {
             let class = self.view.class_of(object);
             for read in &mut reads {
                 let program = &self.resolved.rules[read.rule].program;
                 let quantifier = &program.quantifiers[read.quantifier];
                 if quantifier.classes.has(class)
-                    && ground.walk(read.path, Some(object)) == Datum::Unknown
+                    && is_unknown(ground.walk(read.path, Some(object)), read.is_text)
                     && ground.is_in_range(quantifier, object)
                 {
                     read.count += 1;
@@ -479,17 +491,20 @@ struct Read<'r, O> {
     rule: usize,
     quantifier: usize,
     path: &'r Path,
+    /// Whether the text of an object is wanted.
+    is_text: bool,
     count: usize,
     first: Option<O>,
 }
 
-/// The paths whose values a formula wants.
-fn read_by<'f>(formula: &'f Formula, into: &mut Vec<&'f Path>) {
+/// The paths whose values a formula wants, and whether it is their text that it wants.
+fn read_by<'f>(formula: &'f Formula, into: &mut Vec<(&'f Path, bool)>) {
     match formula {
-        Formula::Flag(path) => into.push(path),
+        Formula::Flag(path) => into.push((path, false)),
         Formula::Compare(it) => {
-            read_operand(&it.left, into);
-            read_operand(&it.right, into);
+            let is_text = matches!(it.by, CompareBy::Text | CompareBy::Found);
+            read_operand(&it.left, is_text, into);
+            read_operand(&it.right, is_text, into);
         }
         Formula::Not(a) => read_by(a, into),
         Formula::And(a, b) | Formula::Or(a, b) | Formula::Implies(a, b) | Formula::Iff(a, b) => {
@@ -500,8 +515,8 @@ fn read_by<'f>(formula: &'f Formula, into: &mut Vec<&'f Path>) {
     }
 }
 
-fn read_operand<'f>(operand: &'f Operand, into: &mut Vec<&'f Path>) {
+fn read_operand<'f>(operand: &'f Operand, is_text: bool, into: &mut Vec<(&'f Path, bool)>) {
     if let Operand::Path(path) = operand {
-        into.push(path);
+        into.push((path, is_text));
     }
 }

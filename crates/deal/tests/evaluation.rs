@@ -144,7 +144,9 @@ fn an_evaluation_says_what_each_statement_comes_to() {
                 (Verdict::Fails(_), Answer::Verdict(it)) => !it.holds,
                 (Verdict::Unanswered(_), Answer::Nothing(_)) => true,
                 // A thread without an object still has a stack.
-                (_, Answer::Nothing(Reason::NoThreadObject(_))) => true,
+                (_, Answer::Nothing(Reason::NoThreadObject(_))) => {
+                    kind != Kind::Gc && text.contains("(current_thread())")
+                }
                 (Verdict::Found(verdict::Answer::Objects(all, _)), Answer::Set(set)) => {
                     all.iter().copied().collect::<BTreeSet<_>>() == *set
                 }
@@ -198,8 +200,13 @@ fn each_case_holds_on_one_heap_and_fails_on_the_other() {
         assert_eq!(holds.notes, [""; 0], "{name}");
         match judged(case.fails, case).remove(0).verdict {
             Verdict::Fails(finding) => {
-                for shown in case.shown.iter().take(1) {
-                    let names: Vec<_> = finding.objects.iter().map(|it| &it.name).collect();
+                // Of an overlap one object is shown.
+                let overlaps = finding
+                    .notes
+                    .iter()
+                    .any(|it| it.contains("in two relations"));
+                let names: Vec<_> = finding.objects.iter().map(|it| &it.name).collect();
+                for shown in case.shown.iter().take(if overlaps { 1 } else { 5 }) {
                     assert!(names.iter().any(|it| *it == shown), "{name}: {finding}");
                 }
             }

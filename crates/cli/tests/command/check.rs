@@ -73,9 +73,12 @@ fn what_holds_is_told_to_those_who_ask() {
             2 rules, 1 failed
         "#]],
     );
-    check("check list.heap 'dom(static:list, Node#1)'", expect![[r#"
+    check(
+        "check list.heap 'dom(static:list, Node#1)'",
+        expect![[r#"
         1 rule, which holds
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -139,12 +142,15 @@ fn all_mistakes_are_told_at_once() {
             exit code 2
         "#]],
     );
-    check("check list.heap --rules list.deal", expect![[r#"
+    check(
+        "check list.heap --rules list.deal",
+        expect![[r#"
         error: list.deal:6:53: `limit` is not bound
           rule small note: assertion(forall Node x: x.data <= limit);
                                                               ^^^^^
         exit code 2
-    "#]]);
+    "#]],
+    );
     check(
         "check list.heap --rules list.deal --bind limit=1 --only heldd",
         expect![[r#"
@@ -153,16 +159,22 @@ fn all_mistakes_are_told_at_once() {
             exit code 2
         "#]],
     );
-    check("check list.heap --rules missing.deal", expect![[r#"
+    check(
+        "check list.heap --rules missing.deal",
+        expect![[r#"
         error: cannot read missing.deal: No such file or directory (os error 2)
         exit code 2
-    "#]]);
-    check("check list.heap 'dead(static:lits)'", expect![[r#"
+    "#]],
+    );
+    check(
+        "check list.heap 'dead(static:lits)'",
+        expect![[r#"
         error: statement:1:6: there is no root `static:lits`
           dead(static:lits)
                ^^^^^^^^^^^ did you mean `static:list`?
         exit code 2
-    "#]]);
+    "#]],
+    );
     check(
         "check list.heap 'reach[limit](x)' --bind limit",
         expect![[r#"

@@ -18,16 +18,19 @@ fn files_are_formatted_in_place() {
     expect![[r#"
         a.deal
         exit code 1
-    "#]].assert_eq(&run("deal fmt --check a.deal good.deal"));
+    "#]]
+    .assert_eq(&run("deal fmt --check a.deal good.deal"));
     expect![""].assert_eq(&run("deal fmt a.deal good.deal"));
     expect![[r#"
         rule a: assertion(forall Node x: !reach[/d](x));
-    "#]].assert_eq(&fs::read_to_string(&file).unwrap());
+    "#]]
+    .assert_eq(&fs::read_to_string(&file).unwrap());
     expect![""].assert_eq(&run("deal fmt --check a.deal good.deal"));
     expect![""].assert_eq(&run("deal fmt --unicode a.deal"));
     expect![[r#"
         rule a: assertion(∀x ∈ Node: ¬reach[/d](x));
-    "#]].assert_eq(&fs::read_to_string(&file).unwrap());
+    "#]]
+    .assert_eq(&fs::read_to_string(&file).unwrap());
     // One mistake, and nothing is written.
     fs::write(directory.join("bad.deal"), "rule : x").unwrap();
     expect![[r#"
@@ -35,13 +38,16 @@ fn files_are_formatted_in_place() {
           rule : x
                ^
         exit code 2
-    "#]].assert_eq(&run("deal fmt a.deal bad.deal"));
+    "#]]
+    .assert_eq(&run("deal fmt a.deal bad.deal"));
     fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
 fn rules_are_explained_without_a_heap() {
-    check("deal explain list.deal", expect![[r#"
+    check(
+        "deal explain list.deal",
+        expect![[r#"
         one traversal for 5 rules
           answers `links-agree`
           answers `small`
@@ -63,7 +69,8 @@ fn rules_are_explained_without_a_heap() {
         `one-searcher`: 1 traversal, which counts instances
         `held`: runs as the probe is_object_owned: 2 traversals
         `pred(Node#2).size()`: evaluated as it is written: 1 traversal
-    "#]]);
+    "#]],
+    );
     check(
         "deal explain 'assertDisjoint(∀x ∈ Person : (Rmales(x) ∨ Rfemales(x)) ∧ ¬R/males, females(x))'",
         expect![[r#"
@@ -82,15 +89,21 @@ fn rules_are_explained_without_a_heap() {
                    test `∀x ∈ Person : (Rmales(x) ∨ Rfemales(x)) ∧ ¬R/males, females(x)`: an object that breaks it decides
         "#]],
     );
-    check("deal explain 'pred(o).size() > 1'", expect![[r#"
+    check(
+        "deal explain 'pred(o).size() > 1'",
+        expect![[r#"
         runs as the probe is_shared: 1 traversal
-    "#]]);
-    check("deal explain 'assertion(forall x: )'", expect![[r#"
+    "#]],
+    );
+    check(
+        "deal explain 'assertion(forall x: )'",
+        expect![[r#"
         error: statement:1:21: expected an expression, found `)`
           assertion(forall x: )
                               ^
         exit code 2
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -101,6 +114,15 @@ fn with_a_heap_names_are_checked() {
             error: statement:1:28: `Node` has no field `nxt`
               assertion(forall Node x: x.nxt == null)
                                          ^^^ did you mean `next`?
+            exit code 2
+        "#]],
+    );
+    check(
+        "deal explain 'dead(static:lits)' --heap list.heap",
+        expect![[r#"
+            error: statement:1:6: there is no root `static:lits`
+              dead(static:lits)
+                   ^^^^^^^^^^^ did you mean `static:list`?
             exit code 2
         "#]],
     );

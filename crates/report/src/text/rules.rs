@@ -31,8 +31,11 @@ pub fn put(page: &mut Page, rules: &Rules, findings: &[Finding]) {
         }
     }
     put_notes(page, &rules.notes);
-    page.put(BOLD, &summary(rules));
-    page.end();
+    // Who only asked has been answered.
+    if rules.count > 0 || rules.list.is_empty() {
+        page.put(BOLD, &summary(rules));
+        page.end();
+    }
 }
 
 fn put_told(page: &mut Page, rule: &Rule) {

@@ -209,6 +209,7 @@ fn members(heap: &Snapshot, set: &ObjectSet<ObjectId>, limit: usize) -> Members 
 
 fn finding(message: &str, notes: &[String]) -> Finding {
     Finding {
+        class: None,
         kind: "false".into(),
         severity: Severity::Error,
         message: message.into(),

@@ -93,6 +93,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             kind: "not-reachable".into(),
             severity: Severity::Error,
             message: message.clone(),
+            class: None,
             objects: vec![named(&heap, object)],
             evidence: Vec::new(),
             place: None,

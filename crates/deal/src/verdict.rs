@@ -411,6 +411,7 @@ pub fn finding_of(rule: &Rule) -> Finding {
         (None, _) => "the assertion does not hold".into(),
     };
     Finding {
+        class: None,
         kind: rule.name.clone().unwrap_or_else(|| "assertion".into()),
         severity: match rule.severity {
             Severity::Note => finding::Severity::Note,

@@ -11,7 +11,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
-use heaphound_heap::path::{Reached, Search, Trail, named, shortest_to_each};
+use heaphound_heap::path::{Origin, Reached, Search, Trail, named, shortest, shortest_to_each};
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, Root, RootKind};
@@ -70,6 +70,20 @@ pub enum Reaction {
     Call(Arc<dyn Fn(&Finding) + Send + Sync>),
 }
 
+impl Reaction {
+    /// What tells it from others: callbacks differ though they may do the same.
+    fn key(&self) -> ReactionKey {
+        match self {
+            Self::Log => (0, 0),
+            Self::Halt => (1, 0),
+            Self::ForceTrue => (2, 0),
+            Self::Call(call) => (3, Arc::as_ptr(call).addr()),
+        }
+    }
+}
+
+type ReactionKey = (u8, usize);
+
 impl fmt::Debug for Reaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -89,6 +103,14 @@ pub(crate) struct Site {
     pub(crate) message: Option<String>,
     pub(crate) reaction: Option<Reaction>,
 }
+
+/// What tells a site from others.
+type SiteKey = (
+    AssertionKind,
+    &'static Location<'static>,
+    Option<String>,
+    Option<ReactionKey>,
+);
 
 /// An assertion about all instances of a class.
 #[derive(Clone, Debug)]
@@ -113,7 +135,7 @@ pub struct Known {
 }
 
 /// A violation that was reported and still stands.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Standing {
     pub(crate) kind: AssertionKind,
     pub(crate) raw: Raw,
@@ -134,7 +156,7 @@ impl Follows for Standing {
 #[derive(Default)]
 pub(crate) struct Assertions {
     pub(crate) sites: Vec<Site>,
-    /// The site of the last assertion.
+    /// The site of the last assertion, most often.
     last_site: SiteId,
     pub(crate) dead: Table<Entry>,
     pub(crate) unshared: Table<Entry>,
@@ -152,27 +174,52 @@ pub(crate) struct Assertions {
     counts_many: bool,
     /// Where the owners begin that the last collection had no time for.
     pub(crate) next_owner: Raw,
-    /// The sites without reactions of their own, to find them again.
-    by_place: HashMap<(AssertionKind, &'static Location<'static>, Option<String>), SiteId>,
+    /// The number of sites at which those that are not used any more are forgotten.
+    prune_at: usize,
+    /// To find the sites again.
+    by_key: HashMap<SiteKey, SiteId>,
 }
 
 /// What a full collection has found, to be reported when the world runs again.
 #[derive(Default)]
 pub(crate) struct Verdict {
     pub(crate) reports: Vec<(Finding, Reaction)>,
-    /// Objects that are to die, and where that was asserted.
-    pub(crate) forced: Vec<(Raw, &'static Location<'static>)>,
+    /// Objects that are to die.
+    pub(crate) forced: Vec<Forced>,
     /// Findings that still stand, and how often they have been found.
     pub(crate) repeats: Vec<(Fingerprint, String, u64)>,
+    /// Sites that are to be dropped.
+    pub(crate) gone: Vec<Site>,
+}
+
+/// An object that is to die.
+pub(crate) struct Forced {
+    pub(crate) raw: Raw,
+    /// Where that was asserted.
+    pub(crate) place: &'static Location<'static>,
+    /// The finding that says so.
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl Verdict {
-    /// Adds to what is said about assertions that were to be made true.
-    pub(crate) fn note_forced(&mut self, note: &str) {
+    /// Adds to what is said about assertions that were to be made true whether they are.
+    pub(crate) fn note_forced(&mut self, forced: &[Forced], kept: &HashSet<Raw>) {
+        let mut made_true: HashMap<Fingerprint, bool> = HashMap::new();
+        for it in forced {
+            *made_true.entry(it.fingerprint).or_insert(true) &= !kept.contains(&it.raw);
+        }
         for (finding, reaction) in &mut self.reports {
-            if matches!(reaction, Reaction::ForceTrue) {
-                finding.notes.push(note.into());
-            }
+            let note = match made_true.get(&finding.fingerprint()) {
+                Some(made_true) if matches!(reaction, Reaction::ForceTrue) => match made_true {
+                    true => "all references to it were cleared or invalidated",
+                    false => {
+                        "some references could not be cleared, and the heap was not built to \
+                         invalidate them"
+                    }
+                },
+                _ => continue,
+            };
+            finding.notes.push(note.into());
         }
     }
 }
@@ -192,11 +239,13 @@ pub(crate) struct Violation {
 const MANY: usize = 8;
 /// Hops of paths that one collection tells, more or less.
 const MOST_HOPS: usize = 50_000;
+/// Objects of which one collection finds out whether only what they hold refers to them.
+const MOST_SEARCHES: usize = 16;
 /// The most paths that one finding shows.
 const MOST_SHOWN: usize = 5;
 
 impl Assertions {
-    /// The number of a site; the same one for the same place and words.
+    /// The number of a site; the same one for the same place, words and reaction.
     pub(crate) fn site(&mut self, site: Site) -> SiteId {
         self.unchecked = true;
         let number = self.sites.len() as SiteId;
@@ -210,14 +259,12 @@ impl Assertions {
         {
             return self.last_site;
         }
-        self.last_site = number;
-        if site.reaction.is_none() {
-            let key = (site.kind, site.place, site.message.clone());
-            let known = *self.by_place.entry(key).or_insert(number);
-            if known != number {
-                self.last_site = known;
-                return known;
-            }
+        let reaction = site.reaction.as_ref().map(Reaction::key);
+        let key = (site.kind, site.place, site.message.clone(), reaction);
+        let known = *self.by_key.entry(key).or_insert(number);
+        self.last_site = known;
+        if known != number {
+            return known;
         }
         self.sites.push(site);
         number
@@ -256,8 +303,9 @@ impl Assertions {
         self.standing_classes.contains_key(&key)
     }
 
-    pub(crate) fn set_reaction(&mut self, kind: AssertionKind, reaction: Reaction) {
-        self.reactions[kind as usize] = reaction;
+    /// Answers what it was before.
+    pub(crate) fn set_reaction(&mut self, kind: AssertionKind, reaction: Reaction) -> Reaction {
+        std::mem::replace(&mut self.reactions[kind as usize], reaction)
     }
 
     pub(crate) fn suppress(&mut self, fingerprint: Fingerprint, reason: String) {
@@ -305,10 +353,94 @@ impl Assertions {
         self.waited
     }
 
-    /// Everything has been checked.
-    pub(crate) fn checked(&mut self) {
+    /// Everything has been checked, and what has died is forgotten. Answers the sites that are
+    /// not used any more: to drop their callbacks may run anything.
+    pub(crate) fn checked(&mut self) -> Vec<Site> {
         self.waited = 0;
         self.unchecked = false;
+        if self.sites.len() < self.prune_at.max(1024) {
+            return Vec::new();
+        }
+        let gone = self.prune_sites();
+        self.prune_at = self.sites.len() * 2;
+        gone
+    }
+
+    /// Takes out the sites that no assertion is left of. The others keep their order. Nothing
+    /// is young, and no pair is there that takes another one back: they have been checked.
+    fn prune_sites(&mut self) -> Vec<Site> {
+        let entries = self.dead.old.iter_mut().chain(&mut self.unshared.old);
+        let entries = entries.map(|it| &mut it.site);
+        let pairs = self.pairs.old.iter_mut().map(|it| &mut it.site);
+        let classes = self.classes.iter_mut().map(|it| &mut it.site);
+        let mut users: Vec<&mut SiteId> = entries.chain(pairs).chain(classes).collect();
+        let mut used = vec![false; self.sites.len()];
+        users.iter().for_each(|site| used[**site as usize] = true);
+        let mut count = 0;
+        let numbers: Vec<Option<SiteId>> = used
+            .into_iter()
+            .map(|used| {
+                count += used as SiteId;
+                used.then(|| count - 1)
+            })
+            .collect();
+        let number = |site: SiteId| numbers[site as usize];
+        for site in &mut users {
+            **site = number(**site).expect("a site that is used is kept");
+        }
+        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        for (site, number) in std::mem::take(&mut self.sites).into_iter().zip(&numbers) {
+            match number {
+                Some(_) => kept.push(site),
+                None => gone.push(site),
+            }
+        }
+        self.sites = kept;
+        self.last_site = 0;
+        let known = self.by_key.drain();
+        self.by_key = known
+            .filter_map(|(key, site)| Some((key, number(site)?)))
+            .collect();
+        let standing = self.standing_classes.drain();
+        self.standing_classes = standing
+            .filter_map(|((site, class), it)| Some(((number(site)?, class), it)))
+            .collect();
+        gone
+    }
+
+    /// Takes note of what others than assertions have found.
+    pub(crate) fn note(
+        &mut self,
+        collection: u64,
+        found: Vec<(Finding, Reaction)>,
+        verdict: &mut Verdict,
+    ) {
+        for (mut finding, reaction) in found {
+            let fingerprint = finding.fingerprint();
+            finding.collection = Some(collection);
+            let objects = finding.objects.len();
+            if let Some(known) = self.known.get_mut(&fingerprint) {
+                known.collections += 1;
+                known.objects = objects;
+                if known.suppressed.is_none() {
+                    let message = known.finding.message.clone();
+                    let repeat = (fingerprint, message, known.collections);
+                    verdict.repeats.push(repeat);
+                }
+                continue;
+            }
+            let suppressed = self.suppressions.get(&fingerprint).cloned();
+            if suppressed.is_none() {
+                verdict.reports.push((finding.clone(), reaction));
+            }
+            let known = Known {
+                finding,
+                collections: 1,
+                objects,
+                suppressed,
+            };
+            self.known.insert(fingerprint, known);
+        }
     }
 
     /// Turns violations into findings, new ones with paths; those that stand are counted.
@@ -376,14 +508,19 @@ impl Assertions {
         let key = |it: &ClassAssertion| (it.site, it.class);
         let failed = |known: &_| classes.iter().any(|(it, ..)| key(it) == *known);
         self.standing_classes.retain(|known, _| failed(known));
+        // Limits that are broken alike are about the same instances.
+        let mut count = |fingerprint, amount: usize| {
+            let known: &mut usize = counts.entry(fingerprint).or_default();
+            *known = amount.max(*known);
+        };
         for (assertion, amount, instances) in classes {
             if let Some(&known) = self.standing_classes.get(&key(&assertion)) {
-                *counts.entry(known).or_default() += amount;
+                count(known, amount);
                 continue;
             }
             let finding = self.describe_class(view, collection, &assertion, amount, &instances);
             let fingerprint = finding.fingerprint();
-            *counts.entry(fingerprint).or_default() += amount;
+            count(fingerprint, amount);
             self.standing_classes.insert(key(&assertion), fingerprint);
             sites.push((fingerprint, assertion.site));
             found.insert(fingerprint, (finding, assertion.site));
@@ -395,7 +532,7 @@ impl Assertions {
             counts.insert(fingerprint, unchecked.len());
             found.insert(fingerprint, (finding, SiteId::MAX));
         }
-        let mut told: HashSet<(Fingerprint, SiteId)> = HashSet::new();
+        let mut told: HashSet<(Fingerprint, ReactionKey)> = HashSet::new();
         for (&fingerprint, &objects) in &counts {
             let new = found.remove(&fingerprint);
             if let Some(known) = self.known.get_mut(&fingerprint) {
@@ -403,6 +540,7 @@ impl Assertions {
                 known.objects = objects;
                 if known.suppressed.is_none() {
                     let message = known.finding.message.clone();
+                    told.insert((fingerprint, Reaction::Log.key()));
                     verdict
                         .repeats
                         .push((fingerprint, message, known.collections));
@@ -414,8 +552,9 @@ impl Assertions {
             };
             let suppressed = self.suppressions.get(&fingerprint).cloned();
             if suppressed.is_none() {
-                verdict.reports.push((finding.clone(), self.reaction(site)));
-                told.insert((fingerprint, site));
+                let reaction = self.reaction(site);
+                told.insert((fingerprint, reaction.key()));
+                verdict.reports.push((finding.clone(), reaction));
             }
             let known = Known {
                 finding,
@@ -427,11 +566,12 @@ impl Assertions {
         }
         // A reaction that an assertion has of its own is not lost to one that looks alike.
         for (fingerprint, site) in sites {
-            let own = self.sites[site as usize].reaction.is_some();
+            let Some(own) = &self.sites[site as usize].reaction else {
+                continue;
+            };
             let known = &self.known[&fingerprint];
-            if own && known.suppressed.is_none() && told.insert((fingerprint, site)) {
-                let finding = known.finding.clone();
-                verdict.reports.push((finding, self.reaction(site)));
+            if known.suppressed.is_none() && told.insert((fingerprint, own.key())) {
+                verdict.reports.push((known.finding.clone(), own.clone()));
             }
         }
         verdict
@@ -441,6 +581,23 @@ impl Assertions {
     pub(crate) fn is_forced(&self, violation: &Violation) -> bool {
         let about_lifetime = matches!(violation.kind, AssertionKind::Dead | AssertionKind::Region);
         about_lifetime && matches!(self.reaction(violation.site), Reaction::ForceTrue)
+    }
+
+    /// The findings that violations are part of which are to be made true, once they were judged.
+    pub(crate) fn forced(&self, violations: Vec<(AssertionKind, Raw, SiteId)>) -> Vec<Forced> {
+        if violations.is_empty() {
+            return Vec::new();
+        }
+        let standing = self.standing.old.iter();
+        let standing: HashMap<_, _> = standing
+            .map(|it| ((it.kind, it.raw), it.fingerprint))
+            .collect();
+        let forced = violations.into_iter().map(|(kind, raw, site)| Forced {
+            raw,
+            place: self.sites[site as usize].place,
+            fingerprint: standing[&(kind, raw)],
+        });
+        forced.collect()
     }
 
     fn reaction(&self, site: SiteId) -> Reaction {
@@ -498,6 +655,7 @@ impl Assertions {
         let sources: Vec<ObjectId<'v>> = sources.collect();
         let ways = Reached::new(view, &mut visits, &Search::everywhere(), &sources);
         let rooted = Rooted::of(view, &asked);
+        let mut searches = 0;
         let mut first: HashMap<(AssertionKind, SiteId, ClassId), Fingerprint> = HashMap::new();
         let mut described = Vec::new();
         for ((violation, object), trail) in ordered.into_iter().zip(trails) {
@@ -516,9 +674,13 @@ impl Assertions {
                     path: trail.describe(view),
                 }],
             };
-            let drag = is_drag(&trail)
-                && referrers[&object].is_empty()
-                && !rooted.elsewhere.contains(&object);
+            let drag = violation.kind != AssertionKind::Unshared
+                && is_drag(&trail)
+                && !rooted.elsewhere.contains(&object)
+                && (referrers[&object].is_empty() || {
+                    searches += 1;
+                    searches <= MOST_SEARCHES && is_dominated(view, &mut visits, object)
+                });
             let finding = self.finding(view, collection, &violation, object, evidence, drag);
             first.entry(key).or_insert_with(|| finding.fingerprint());
             described.push((violation, Described::In(Box::new(finding))));
@@ -560,13 +722,14 @@ impl Assertions {
             AssertionKind::Instances | AssertionKind::Volume => unreachable!("about classes"),
         };
         let drag = match drag {
-            true => ": only a stack slot holds it (drag)",
+            true => DRAG,
             false => "",
         };
         Finding {
             kind: violation.kind.name().into(),
             severity: Severity::Error,
             message: with_message(format!("{what}{drag}"), site),
+            class: None,
             objects: vec![it],
             evidence,
             place: Some(site.place.to_string()),
@@ -619,6 +782,7 @@ impl Assertions {
             kind: site.kind.name().into(),
             severity: Severity::Error,
             message: with_message(what, site),
+            class: Some(class.clone()),
             objects: instances
                 .iter()
                 .take(MOST_SHOWN)
@@ -654,6 +818,7 @@ fn not_checked(collection: u64, ownees: usize) -> Finding {
             "whether {ownees} objects are owned was not checked: their owners reach too much. \
              The next collections go on from there"
         ),
+        class: None,
         objects: Vec::new(),
         evidence: Vec::new(),
         place: None,
@@ -669,8 +834,14 @@ fn with_message(what: String, site: &Site) -> String {
     }
 }
 
+/// What is said of an object that only a stack slot holds.
+const DRAG: &str = ": only a stack slot holds it (drag)";
+
 /// Adds an object that is held in the same way to a finding.
 fn join(finding: &mut Finding, other: &Finding) {
+    if !other.message.contains(DRAG) {
+        finding.message = finding.message.replace(DRAG, "");
+    }
     finding.objects.extend(other.objects.iter().cloned());
 }
 
@@ -678,6 +849,21 @@ fn join(finding: &mut Finding, other: &Finding) {
 fn is_drag<O>(trail: &Trail<O>) -> bool {
     let on_stack = |root: &heaphound_heap::Root| root.kind == RootKind::ThreadStack;
     trail.objects.len() == 1 && trail.root.as_ref().is_some_and(on_stack)
+}
+
+/// Whether no way leads to an object but from the roots that refer to it.
+fn is_dominated<'v>(
+    view: &StoppedHeap<'v>,
+    visits: &mut <StoppedHeap<'v> as Traceable>::Visits<'_>,
+    object: ObjectId<'v>,
+) -> bool {
+    let mut others = Vec::new();
+    view.for_each_root(|_, it| others.extend((it != object).then_some(it)));
+    let search = Search {
+        from: Origin::Objects(&others),
+        avoid: &[],
+    };
+    shortest(view, visits, &search, object).is_none()
 }
 
 /// What roots refer to some objects.
@@ -743,4 +929,67 @@ fn both_ways<'v>(
         path: trail.describe(view),
     });
     both.collect()
+}
+
+#[cfg(all(test, feature = "assertions"))]
+mod tests {
+    use super::*;
+    use crate::config::Collector;
+    use crate::heap::Heap;
+
+    #[test]
+    fn what_is_asserted_again_and_again_is_kept_a_few_times() {
+        for collector in [Collector::MarkSweep, Collector::Generational] {
+            let heap = Heap::builder().collector(collector).build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let [owner, item] = ["owner", "item"].map(|text| m.alloc_str(text).unwrap());
+            for round in 0..5000 {
+                m.assert_unshared(item);
+                m.assert_owned_by(owner, item);
+                m.assert_dead(item);
+                m.expecting().reaction(Reaction::Log).unshared(item);
+                if round % 1000 == 0 {
+                    m.collect();
+                }
+                let assertions = heap.inner().assertions.lock().unwrap();
+                let tables = [&assertions.dead, &assertions.unshared].map(Table::len);
+                let pairs = assertions.pairs.len();
+                assert!(tables.iter().chain([&pairs]).all(|&len| len <= 100));
+                assert!(assertions.sites.len() <= 4);
+            }
+        }
+    }
+
+    #[test]
+    fn words_about_the_dead_are_forgotten() {
+        for collector in [Collector::MarkSweep, Collector::Generational] {
+            let heap = Heap::builder().collector(collector).build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let item = m.alloc_str("item").unwrap();
+            let place = "item".to_string();
+            m.expecting().message("before").dead(item);
+            for round in 0..10 {
+                for number in 0..1000 {
+                    let mut m = m.scope();
+                    let order = m.alloc_str("order").unwrap();
+                    let message = format!("{place} {number} of round {round}");
+                    m.expecting().message(message).dead(order);
+                    let call = Reaction::Call(Arc::new(|_| {}));
+                    m.expecting().reaction(call).unshared(order);
+                }
+                if round == 7 {
+                    m.expecting().message("after").unshared(item);
+                    m.expecting().message("after").volume::<crate::Str>(0);
+                }
+                m.collect();
+            }
+            let assertions = heap.inner().assertions.lock().unwrap();
+            assert!(assertions.sites.len() < 4000);
+            assert_eq!(assertions.sites.len(), assertions.by_key.len());
+            let words = |site: SiteId| assertions.sites[site as usize].message.as_deref();
+            assert_eq!(words(assertions.dead.old[0].site), Some("before"));
+            assert_eq!(words(assertions.unshared.old[0].site), Some("after"));
+            assert!(assertions.is_standing(&assertions.classes[0]));
+        }
+    }
 }

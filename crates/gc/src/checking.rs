@@ -8,6 +8,7 @@
 //! (`assertions.rs`).
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use heaphound_heap::ClassId;
 
@@ -137,23 +138,27 @@ impl HeapInner {
                 }
             }
             let forced = violations.iter().filter(|it| assertions.is_forced(it));
-            let place = |it: &Violation| assertions.sites[it.site as usize].place;
-            let forced = forced.map(|it| (it.raw, place(it))).collect();
+            let forced = forced.map(|it| (it.kind, it.raw, it.site)).collect();
             let number = self.collections();
             let mut verdict = assertions.judge(view, number, violations, classes, &unchecked);
-            verdict.forced = forced;
+            verdict.forced = assertions.forced(forced);
             verdict
         })
     }
 
-    /// Tells what assertions have found, and does what is to be done.
+    /// Tells what assertions have found, and does what is to be done: all of it, though a
+    /// callback panics.
     pub(crate) fn announce(&self, verdict: Verdict) {
+        let mut panicked = None;
         for (finding, reaction) in verdict.reports {
             let fingerprint = finding.fingerprint();
             tracing::error!(heap = self.id, kind = %finding.kind, %fingerprint, "{finding}");
             match reaction {
                 Reaction::Log | Reaction::ForceTrue => log_line(format_args!("{finding}")),
-                Reaction::Call(call) => call(&finding),
+                Reaction::Call(call) => {
+                    let called = catch_unwind(AssertUnwindSafe(|| call(&finding)));
+                    panicked = panicked.or(called.err());
+                }
                 Reaction::Halt => {
                     log_line(format_args!("{finding}"));
                     let _ = self.halted.set(finding.to_string());
@@ -168,6 +173,9 @@ impl HeapInner {
                     "still, for the {times}. time: {message} [{fingerprint}]"
                 ));
             }
+        }
+        if let Some(payload) = panicked {
+            resume_unwind(payload);
         }
     }
 }

@@ -38,7 +38,7 @@ use crate::raw::mutator::MutatorShared;
 use crate::raw::nursery::Evacuation;
 use crate::raw::space::Cursor;
 use crate::raw::weak::{Waiting, clear_dead, is_marked};
-use crate::raw::{Mutator, PlainData, Raw, SizeClass, Trace, compact};
+use crate::raw::{Mutator, PlainData, Raw, SizeClass, StoppedHeap, Trace, compact};
 use crate::stats::CollectionStats;
 
 /// What a collection collects.
@@ -429,6 +429,7 @@ impl HeapInner {
                 shared.follow_regions(&mut now);
             }
         }
+        self.labels.lock().unwrap().settle(&mut now);
         let counts = (young.objects, young.bytes);
         young.finish(release);
         self.nursery_cycle.fetch_add(1, Relaxed);
@@ -451,7 +452,20 @@ impl HeapInner {
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
-        let mut owed = ask.map_or_else(Owed::default, |ask| ask());
+        // One view can be part of a collection. Whoever asks now has it; else those who always ask.
+        let mut owed = Owed::default();
+        let mut told = Vec::new();
+        match ask {
+            Some(ask) => {
+                owed = ask();
+                self.inspect_marked(|view| self.ask_inquiries(view, &mut told));
+            }
+            None if self.has_inquiries() => {
+                let asked = |view: &StoppedHeap<'_>| self.ask_inquiries(view, &mut told);
+                ((), owed) = self.ask_while_collecting(None, asked);
+            }
+            None => {}
+        }
         if owed.broken {
             // What was marked cannot be told from what was merely on the way: begin anew.
             self.space.begin_epoch();
@@ -503,12 +517,9 @@ impl HeapInner {
         }
         let mut ground = ground;
         let forced = std::mem::take(&mut collector.verdict.forced);
+        let mut left = Vec::new();
         if !forced.is_empty() {
-            let kept = self.force_dead(ground, &forced);
-            collector.verdict.note_forced(match kept {
-                0 => "all references to it were cleared or invalidated",
-                _ => "some references could not be cleared, and the heap was not built to invalidate them",
-            });
+            left = self.force_dead(ground, &forced);
             // What hung on them is dead now, too: mark again, without questions.
             waiting.finish(ground);
             self.space.begin_epoch();
@@ -517,10 +528,13 @@ impl HeapInner {
             let phase = Phase::Roots(Owed::default());
             self.close(ground, phase, &mut total, &mut waiting, || ());
         }
+        let number = self.collections();
+        assertions.note(number, told, &mut collector.verdict);
+        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
+        self.labels.lock().unwrap().follow(&mut now);
         if checks {
-            let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
             assertions.forget_dead(&mut now, !forced.is_empty());
-            assertions.checked();
+            collector.verdict.gone = assertions.checked();
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);
             }
@@ -545,6 +559,10 @@ impl HeapInner {
             self.close(ground, phase, &mut total, &mut waiting, || ());
             self.settle_weak(ground, &mut total);
         }
+        // References from what has died do not matter.
+        left.retain(|&(from, _)| from.is_null() || is_marked(ground, from));
+        let kept = left.into_iter().map(|(_, to)| to).collect();
+        collector.verdict.note_forced(&forced, &kept);
         waiting.finish(ground);
         watched.droppables.retain(|&raw| {
             let live = is_marked(ground, raw);
@@ -686,8 +704,9 @@ impl HeapInner {
             .into_iter()
             .map(|(raw, bytes)| (compact::moved(ground, &self.space, raw), bytes))
             .collect();
+        let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
+        self.labels.lock().unwrap().follow(&mut now);
         if cfg!(feature = "assertions") {
-            let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
             self.assertions.lock().unwrap().follow(&mut now);
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);

@@ -1,7 +1,9 @@
 //! How a program asserts: methods of the mutator and of the heap.
 
+use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::MutexGuard;
+use std::thread;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
@@ -13,7 +15,7 @@ use heaphound_heap::trace::Traceable;
 use crate::assertions::{
     AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing,
 };
-use crate::heap::Heap;
+use crate::heap::{Heap, HeapInner};
 use crate::raw::check::{Entry, Pair, SiteId, TAKEN_BACK};
 use crate::raw::header::Word;
 use crate::raw::mutator::MutatorShared;
@@ -57,7 +59,7 @@ impl Expecting<'_, '_> {
             return;
         };
         let (mut assertions, site) = self.record(AssertionKind::Dead, Location::caller());
-        assertions.dead.push(Entry { site, raw });
+        assertions.dead.add(Entry { site, raw });
     }
 
     /// At every full collection at most one slot or static refers to the object, for as
@@ -72,7 +74,7 @@ impl Expecting<'_, '_> {
         };
         self.mutator.heap.flag(raw, Word::with_unshared);
         let (mut assertions, site) = self.record(AssertionKind::Unshared, Location::caller());
-        assertions.unshared.push(Entry { site, raw });
+        assertions.unshared.add(Entry { site, raw });
     }
 
     /// At every full collection that finds the ownee alive, the owner is alive too and
@@ -86,7 +88,7 @@ impl Expecting<'_, '_> {
         let ownee = self.raw(&ownee).expect("an ownee is not null");
         self.mutator.heap.flag(ownee, Word::with_ownee);
         let (mut assertions, site) = self.record(AssertionKind::OwnedBy, Location::caller());
-        assertions.pairs.push(Pair { owner, ownee, site });
+        assertions.pairs.add(Pair { owner, ownee, site });
     }
 
     /// As [`Expecting::owned_by`], for many objects with one owner.
@@ -106,7 +108,21 @@ impl Expecting<'_, '_> {
         }
         let (mut assertions, site) = self.record(AssertionKind::OwnedBy, Location::caller());
         for ownee in ownees {
-            assertions.pairs.push(Pair { owner, ownee, site });
+            assertions.pairs.add(Pair { owner, ownee, site });
+        }
+    }
+
+    /// Ends the innermost region, as [`Mutator::assert_all_dead`] does.
+    ///
+    /// # Panics
+    /// If no region is open.
+    #[track_caller]
+    pub fn all_dead(self) {
+        let objects = self.mutator.shared.close_region();
+        let objects = objects.expect("a region was started");
+        let (mut assertions, site) = self.record(AssertionKind::Region, Location::caller());
+        for raw in objects {
+            assertions.dead.add(Entry { site, raw });
         }
     }
 
@@ -215,7 +231,7 @@ impl<'a> Mutator<'a> {
         if let (Some(owner), Some(ownee)) = (owner, ownee) {
             let site = TAKEN_BACK;
             let mut assertions = self.heap.assertions.lock().unwrap();
-            assertions.pairs.push(Pair { owner, ownee, site });
+            assertions.pairs.add(Pair { owner, ownee, site });
         }
     }
 
@@ -271,39 +287,107 @@ impl<'a> Mutator<'a> {
     /// If no region is open.
     #[track_caller]
     pub fn assert_all_dead(&mut self) {
-        let site = Site {
-            kind: AssertionKind::Region,
+        self.expecting().all_dead();
+    }
+
+    /// Opens a scope that is a region: when it ends, so does the region, and what was allocated
+    /// in it is asserted to be unreachable at the next full collection. If there is a panic,
+    /// nothing is asserted. Regions that were left open in it end with it.
+    ///
+    /// ```
+    /// # let heap = heaphound_gc::Heap::builder().build().unwrap();
+    /// # let mut m = heap.attach("main").unwrap();
+    /// # #[cfg(feature = "assertions")]
+    /// {
+    ///     let mut m = m.region();
+    ///     let request = m.alloc_str("GET /").unwrap();
+    ///     assert_eq!(m[request].as_str(), "GET /");
+    /// }
+    /// m.collect();
+    /// assert!(heap.findings().is_empty());
+    /// ```
+    #[track_caller]
+    pub fn region(&mut self) -> Region<'_> {
+        let (heap, shared) = (self.heap, self.shared);
+        let outside = shared.regions();
+        self.start_region();
+        Region {
+            scope: self.scope(),
+            heap,
+            shared,
+            outside,
             place: Location::caller(),
-            message: None,
-            reaction: None,
-        };
-        let objects = self.shared.close_region().expect("a region was started");
-        let mut assertions = self.heap.assertions.lock().unwrap();
-        let site = assertions.site(site);
-        for raw in objects {
-            assertions.dead.push(Entry { site, raw });
+            was_panicking: thread::panicking(),
         }
     }
 
     /// Runs `f` in a region and asserts that what it allocates is unreachable at the next full
-    /// collection. If it panics, nothing is asserted.
+    /// collection. If it panics, nothing is asserted. Regions that `f` leaves open end with
+    /// it.
     #[track_caller]
     pub fn in_region<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
-        struct Close<'m>(&'m MutatorShared, bool);
-        impl Drop for Close<'_> {
-            fn drop(&mut self) {
-                if self.1 {
-                    self.0.close_region();
-                }
+        f(&mut self.region())
+    }
+}
+
+/// A scope that is a region; see [`Mutator::region`].
+#[must_use = "a region ends when it is dropped"]
+pub struct Region<'m> {
+    scope: Mutator<'m>,
+    // Not those of `scope`, in whose place the program may have put another one.
+    heap: &'m HeapInner,
+    shared: &'m MutatorShared,
+    /// How many regions are around it.
+    outside: usize,
+    place: &'static Location<'static>,
+    was_panicking: bool,
+}
+
+impl<'m> Deref for Region<'m> {
+    type Target = Mutator<'m>;
+
+    #[inline]
+    fn deref(&self) -> &Mutator<'m> {
+        &self.scope
+    }
+}
+
+impl<'m> DerefMut for Region<'m> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Mutator<'m> {
+        &mut self.scope
+    }
+}
+
+impl Drop for Region<'_> {
+    fn drop(&mut self) {
+        let _close = Close(self.shared, self.outside);
+        // Those that were started in it and not ended.
+        self.shared.close_regions(self.outside + 1);
+        // It may have been ended by hand.
+        let is_open = self.shared.regions() > self.outside;
+        if is_open && thread::panicking() == self.was_panicking {
+            let objects = self.shared.close_region().unwrap_or_default();
+            let mut assertions = self.heap.assertions.lock().unwrap();
+            let site = assertions.site(Site {
+                kind: AssertionKind::Region,
+                place: self.place,
+                message: None,
+                reaction: None,
+            });
+            for raw in objects {
+                assertions.dead.add(Entry { site, raw });
             }
         }
-        self.start_region();
-        let mut close = Close(self.shared, true);
-        let result = f(&mut self.scope());
-        close.1 = false;
-        drop(close);
-        self.assert_all_dead();
-        result
+    }
+}
+
+/// Ends the regions within so many, also if there is a panic.
+struct Close<'m>(&'m MutatorShared, usize);
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        self.0.close_regions(self.1);
     }
 }
 
@@ -324,41 +408,45 @@ impl Mutator<'_> {
     /// Runs `f` in a scope of its own and tells what it allocated that is still reachable
     /// when the scope has ended: a finding, with each way that leads to such objects.
     /// For tests; it makes the collections that it needs, and finalizers run.
+    ///
+    /// # Panics
+    /// If `f` ends a region that it has not started.
     #[track_caller]
     pub fn leaks_of<R>(&mut self, f: impl FnOnce(&mut Mutator<'_>) -> R) -> (R, Option<Finding>) {
-        struct Close<'m>(&'m MutatorShared, usize);
-        impl Drop for Close<'_> {
-            fn drop(&mut self) {
-                while self.0.regions() > self.1 {
-                    self.0.forget_region();
-                }
-            }
-        }
         check_feature();
         let place = Location::caller();
-        let close = Close(self.shared, self.shared.regions());
+        let outside = self.shared.regions();
+        let close = Close(self.shared, outside);
         self.shared.open_region();
         let result = f(&mut self.scope());
-        // What finalizers allocate is not of the region: it goes into another one.
+        self.shared.close_regions(outside + 1);
+        assert!(
+            self.shared.regions() > outside,
+            "a region was ended in a scope that it was not started in"
+        );
+        // What finalizers allocate is not of the scope: it goes into another region.
         self.shared.open_region();
         // What a finalizer has brought back once is dead the second time.
         for _ in 0..2 {
             self.collect();
         }
-        self.shared.forget_region();
-        let finding = self.describe_survivors(place);
+        let finding = self.describe_survivors(outside, place);
         drop(close);
         (result, finding)
     }
 
-    /// A finding about what lives of the innermost region.
-    fn describe_survivors(&mut self, place: &'static Location<'static>) -> Option<Finding> {
+    /// A finding about what lives of one of the open regions, by its number.
+    fn describe_survivors(
+        &mut self,
+        region: usize,
+        place: &'static Location<'static>,
+    ) -> Option<Finding> {
         let shared = self.shared;
         self.inspect(|view| {
             let live: ObjectSet<ObjectId<'_>> = {
                 let probes = Probes::of(view);
                 let live = probes.reach_all();
-                let region = shared.innermost_region();
+                let region = shared.region(region);
                 let objects = region.into_iter().map(|raw| view.object(raw));
                 objects.filter(|&object| live.has(object)).collect()
             };
@@ -388,6 +476,7 @@ impl Mutator<'_> {
                 kind: "leak".into(),
                 severity: Severity::Error,
                 message: format!("{count} objects allocated in the scope are still reachable"),
+                class: None,
                 objects: some
                     .iter()
                     .take(MOST_SHOWN)
@@ -405,11 +494,11 @@ impl Mutator<'_> {
 impl Heap {
     /// What happens when assertions of a kind fail, unless they say otherwise themselves.
     pub fn set_reaction(&self, kind: AssertionKind, reaction: Reaction) {
-        self.inner()
-            .assertions
-            .lock()
-            .unwrap()
-            .set_reaction(kind, reaction);
+        let mut assertions = self.inner().assertions.lock().unwrap();
+        let before = assertions.set_reaction(kind, reaction);
+        drop(assertions);
+        // Now that nothing is locked: to drop a callback may run anything.
+        drop(before);
     }
 
     /// What assertions have found so far.
@@ -419,7 +508,8 @@ impl Heap {
 
     /// Keeps a finding from being reported: it is only counted.
     pub fn suppress(&self, fingerprint: Fingerprint, reason: impl Into<String>) {
+        let reason = reason.into();
         let mut assertions = self.inner().assertions.lock().unwrap();
-        assertions.suppress(fingerprint, reason.into());
+        assertions.suppress(fingerprint, reason);
     }
 }

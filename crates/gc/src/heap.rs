@@ -13,6 +13,8 @@ use crate::classes::Classes;
 use crate::collect::CollectorState;
 use crate::config::{Collector, Config, HeapBuilder};
 use crate::error::{BuildError, OutOfMemory, Shortage};
+use crate::inquiry::Inquiries;
+use crate::labels::Labels;
 use crate::raw::finalize::{Pending, Watched};
 use crate::raw::handle::Handles;
 use crate::raw::invalid::Invalidations;
@@ -52,6 +54,8 @@ pub(crate) struct HeapInner {
     pub(crate) mutators: Mutex<Vec<Arc<MutatorShared>>>,
     pub(crate) collector: Mutex<CollectorState>,
     pub(crate) assertions: Mutex<Assertions>,
+    pub(crate) inquiries: Mutex<Inquiries>,
+    pub(crate) labels: Mutex<Labels>,
     /// An assertion failed that is to halt the program: why.
     pub(crate) halted: OnceLock<String>,
     pub(crate) stats: Mutex<HeapStats>,
@@ -123,6 +127,8 @@ impl Heap {
             mutators: Mutex::default(),
             collector: Mutex::default(),
             assertions: Mutex::default(),
+            inquiries: Mutex::default(),
+            labels: Mutex::default(),
             halted: OnceLock::new(),
             stats: Mutex::default(),
             collections: AtomicU64::new(0),
@@ -138,6 +144,10 @@ impl Heap {
     }
 
     #[inline]
+    pub(crate) fn shared(&self) -> &Arc<HeapInner> {
+        &self.inner
+    }
+
     pub(crate) fn inner(&self) -> &HeapInner {
         &self.inner
     }

@@ -19,6 +19,8 @@ mod config;
 mod error;
 mod expect;
 mod heap;
+mod inquiry;
+mod labels;
 mod policy;
 #[allow(unsafe_code)]
 mod raw;
@@ -30,8 +32,9 @@ pub use assertions::{AssertionKind, Known, Reaction};
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
-pub use expect::Expecting;
+pub use expect::{Expecting, Region};
 pub use heap::Heap;
+pub use inquiry::{Inquiry, Registration};
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
     Header, Init, Instance, Local, Managed, Mutator, Object, ObjectId, Owned, Pinned, Plain,

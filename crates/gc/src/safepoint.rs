@@ -39,6 +39,8 @@ impl Safepoints {
 
     /// Lets every mutator come to its next safepoint, from now on.
     pub(crate) fn halt(&self) {
+        // Not while somebody lets the world run, who may have seen that it was not halted.
+        let _state = self.state.lock().unwrap();
         self.halted.store(true, Relaxed);
         self.stop.store(true, Relaxed);
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::root::Root;
+use crate::root::{Root, RootKind};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -100,9 +100,9 @@ pub struct Evidence {
     pub path: Path,
 }
 
-/// What a person would know a finding by, from run to run: a hash of its kind and of its
-/// paths as classes and slots. Indices do not count, nor how often a part of a path
-/// repeats.
+/// What a person would know a finding by, from run to run: a hash of its kind, of the class that
+/// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
+/// repeats. Roots do not either, but what a stack slot holds is told from what others do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fingerprint(pub u64);
 
@@ -121,6 +121,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What is the matter, in a sentence.
     pub message: String,
+    /// The class that it is about, if it is about a class as a whole.
+    pub class: Option<String>,
     /// The objects that it is about.
     pub objects: Vec<Named>,
     /// The paths that prove it.
@@ -138,6 +140,10 @@ impl Finding {
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv::new();
         hash.text(&self.kind);
+        if let Some(class) = &self.class {
+            hash.text("class");
+            hash.text(class);
+        }
         if self.evidence.is_empty() {
             self.objects.iter().for_each(|it| hash.text(&it.class));
         }
@@ -213,6 +219,10 @@ impl Fnv {
 
     fn path(&mut self, path: &Path) {
         self.text("path");
+        let on_stack = |root: &Root| root.kind == RootKind::ThreadStack;
+        if path.hops.is_empty() && path.root.as_ref().is_some_and(on_stack) {
+            self.text("stack");
+        }
         let mut from = &path.first;
         let mut steps: Vec<(&str, &str)> = Vec::new();
         for hop in &path.hops {
@@ -237,7 +247,6 @@ impl Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::RootKind;
 
     fn named(class: &str, number: usize) -> Named {
         Named {
@@ -256,6 +265,7 @@ mod tests {
             kind: "shared".into(),
             severity: Severity::Warning,
             message: String::new(),
+            class: None,
             objects: vec![named("Node", nodes)],
             evidence: vec![Evidence {
                 label: String::new(),
@@ -280,6 +290,9 @@ mod tests {
         assert_ne!(other.fingerprint(), known);
         let mut other = list(3, 1);
         other.kind = "dead".into();
+        assert_ne!(other.fingerprint(), known);
+        let mut other = list(3, 1);
+        other.class = Some("Node".into());
         assert_ne!(other.fingerprint(), known);
     }
 

@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 mod expression;
+mod rules;
 
 pub use expression::{Evaluate, EvaluateError, evaluate};
 /// DeAL and PHALANX expressions.
@@ -47,19 +48,20 @@ pub use heaphound_derive::{Managed, Plain};
 pub use heaphound_gc::{
     Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError,
     ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header, Heap,
-    HeapBuilder, HeapStats, Instance, Invalidated, InvalidationOff, Kind, Known, Local, Managed,
-    Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref,
-    RefArray, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap,
-    WeakSlot,
+    HeapBuilder, HeapStats, Inquiry, Instance, Invalidated, InvalidationOff, Kind, Known, Local,
+    Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData,
+    Reaction, Ref, RefArray, Region, Registration, Root, Slot, Static, StoppedHeap, Str, Subject,
+    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::root::Part;
 pub use heaphound_heap::snapshot::Snapshot;
 pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value};
-pub use heaphound_heap::{finding, path, probe, root, set, snapshot, trace, view};
+pub use heaphound_heap::{fields, finding, path, probe, root, set, snapshot, trace, view};
 /// Heaps as files.
 pub use heaphound_snapshot as file;
+pub use rules::{Deal, DealError, When, check_syntax};
 
 /// For tests.
 pub mod testing {

@@ -1,5 +1,6 @@
 //! GC assertions where they are easy to get wrong: owners that die, nest or overlap, objects
 //! that move or whose memory is used again, very many of something.
+#![cfg(feature = "assertions")]
 
 use std::sync::{Arc, Mutex};
 use std::thread;

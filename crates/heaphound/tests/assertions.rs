@@ -1,4 +1,5 @@
 //! GC assertions, kind by kind.
+#![cfg(feature = "assertions")]
 
 use std::sync::{Arc, Mutex};
 

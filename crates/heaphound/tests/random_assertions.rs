@@ -4,6 +4,7 @@
 //! objects carry. Before a full collection it takes a snapshot and judges every assertion
 //! on it, in the plainest way; afterwards the heap must have found the same.
 //! `HEAPHOUND_CASES` multiplies the number of programs.
+#![cfg(feature = "assertions")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -892,11 +893,14 @@ impl<'s> Twin<'s> {
             let distance = self.distance[&object];
             if distance == 0 {
                 let hops: Vec<Hop> = hops.iter().rev().cloned().collect();
-                let first = named(object);
-                paths.push(Path {
-                    root: None,
-                    first,
-                    hops,
+                self.snapshot.for_each_root(|root, first| {
+                    if first == object {
+                        paths.push(Path {
+                            root: Some(root.clone()),
+                            first: named(object),
+                            hops: hops.clone(),
+                        });
+                    }
                 });
             }
             let before = self.distance.iter().filter(|it| it.1 + 1 == distance);
@@ -924,6 +928,7 @@ impl<'s> Twin<'s> {
                 kind: kind.into(),
                 severity: Severity::Error,
                 message: String::new(),
+                class: None,
                 objects: Vec::new(),
                 evidence: vec![Evidence { label, path }],
                 place: None,

@@ -222,3 +222,56 @@ fn a_snapshot_that_cannot_be_written_says_why() {
     let message = error.to_string();
     assert!(message.contains("could not be written"), "{message}");
 }
+
+#[cfg(feature = "assertions")]
+#[test]
+fn what_could_not_be_forced_is_told_from_what_could() {
+    use heaphound::{Reaction, Ref};
+
+    #[derive(Managed)]
+    #[repr(C)]
+    struct Holder {
+        header: Header,
+        needs: Ref<Node>,
+    }
+
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        let lines = Lines::default();
+        let heap = Heap::builder().collector(collector).build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let kept = m.scoped(|m| {
+            let (shared, cleared) = (list(m, 1), list(m, 1));
+            let root = m.alloc(NodeInit {
+                value: 0,
+                next: Some(cleared),
+            })?;
+            m.static_root("list").set(m, Some(&m[root]));
+            m.expecting().reaction(Reaction::ForceTrue).dead(cleared);
+            // It dies itself, and cannot keep what it needs.
+            m.alloc(HolderInit { needs: cleared })?;
+            for name in ["first", "second"] {
+                m.static_root(name).set(m, Some(&m[shared]));
+            }
+            m.expecting().reaction(Reaction::ForceTrue).unshared(shared);
+            let needed = list(m, 1);
+            m.expecting().reaction(Reaction::ForceTrue).dead(needed);
+            m.alloc(HolderInit { needs: needed })
+        });
+        let kept = kept.unwrap();
+        tracing::subscriber::with_default(lines.clone(), || m.collect());
+        assert_eq!(m[kept].needs.get().value, 0);
+        let notes: Vec<Vec<String>> = ["static:list", "thread:main", "static:first"]
+            .into_iter()
+            .map(|root| {
+                let lines = lines.0.lock().unwrap();
+                let told = lines.iter().find(|it| it.contains(root)).unwrap();
+                let notes = told.lines().filter_map(|it| it.split_once("note: "));
+                notes.map(|(_, note)| note.to_string()).collect()
+            })
+            .collect();
+        let cleared = "all references to it were cleared or invalidated";
+        let left =
+            "some references could not be cleared, and the heap was not built to invalidate them";
+        assert_eq!(notes, [vec![cleared], vec![left], vec![]]);
+    }
+}

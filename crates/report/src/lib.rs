@@ -10,6 +10,7 @@
 //!     kind: "shared".into(),
 //!     severity: Severity::Error,
 //!     message: "Node#3 is shared".into(),
+//!     class: None,
 //!     objects: Vec::new(),
 //!     evidence: Vec::new(),
 //!     place: Some("src/main.rs:7".into()),

@@ -37,6 +37,7 @@ fn finding(severity: Severity, collection: Option<u64>) -> Finding {
         kind: "shared".into(),
         severity,
         message: "\"quoted\"\n\u{1b}".into(),
+        class: None,
         objects: vec![named("Node")],
         evidence: vec![evidence(Some(root)), evidence(None)],
         place: collection.map(|_| "src/main.rs:7:5".into()),

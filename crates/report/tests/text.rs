@@ -32,6 +32,7 @@ fn list(nodes: usize) -> Finding {
         kind: "shared".into(),
         severity: Severity::Error,
         message: "Leaf#1 is shared".into(),
+        class: None,
         objects: vec![named("Leaf", 1)],
         evidence: vec![Evidence {
             label: "through the list".into(),

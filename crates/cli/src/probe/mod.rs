@@ -258,6 +258,7 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
             kind,
             severity: Severity::Error,
             message: why.message.clone(),
+            class: None,
             objects: why
                 .objects
                 .iter()

@@ -804,37 +804,37 @@ fn what_is_not_shown_is_counted() {
     check_crowd(
         "is-unique-owner Array",
         expect![[r#"
-        no (expected yes)
-        error[not-unique-owner]: Array#1 reaches 2 objects that it does not dominate
-          objects: Array#1, Node#1, Shared#1
-          to Node#1 around Array#1:
-            other:jni[0] → Node#1
-          to Shared#1 around Array#1:
-            thread:t1[0] → Shared#1
-          fingerprint: 5ede5c70f67964c4
-        exit code 1
-    "#]],
+            no (expected yes)
+            error[not-unique-owner]: Array#1 reaches 2 objects that it does not dominate
+              objects: Array#1, Node#1, Shared#1
+              to Node#1 around Array#1:
+                other:jni[0] → Node#1
+              to Shared#1 around Array#1:
+                thread:t1[0] → Shared#1
+              fingerprint: 4112b623cfe8da55
+            exit code 1
+        "#]],
     );
     check_crowd(
         "is-thread-owned Shared --as t1",
         expect![[r#"
-        no (expected yes)
-        error[not-thread-owned]: not only thread:t1 reaches Shared#1
-          objects: Shared#1
-          a static reaches it:
-            static:all → Array#1 [0] → Node#1 .shared → Shared#1
-          thread:t2 reaches it:
-            thread:t2[0] → Shared#1
-          thread:t3 reaches it:
-            thread:t3[0] → Shared#1
-          thread:t4 reaches it:
-            thread:t4[0] → Shared#1
-          thread:t5 reaches it:
-            thread:t5[0] → Shared#1
-          note: others reach it, too: the first 5 are shown
-          fingerprint: b6034ee1600e17b3
-        exit code 1
-    "#]],
+            no (expected yes)
+            error[not-thread-owned]: not only thread:t1 reaches Shared#1
+              objects: Shared#1
+              a static reaches it:
+                static:all → Array#1 [0] → Node#1 .shared → Shared#1
+              thread:t2 reaches it:
+                thread:t2[0] → Shared#1
+              thread:t3 reaches it:
+                thread:t3[0] → Shared#1
+              thread:t4 reaches it:
+                thread:t4[0] → Shared#1
+              thread:t5 reaches it:
+                thread:t5[0] → Shared#1
+              note: others reach it, too: the first 5 are shown
+              fingerprint: 0758cb3523054347
+            exit code 1
+        "#]],
     );
     check_crowd(
         "thread-reach Shared --limit 2",

@@ -450,6 +450,30 @@ impl HeapInner {
         }
     }
 
+    /// Lets `f` look at the heap as part of a collection, which is about to mark; answers what
+    /// is left to mark.
+    pub(crate) fn ask_while_collecting<R>(
+        &self,
+        asker: Option<&MutatorShared>,
+        f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R,
+    ) -> (R, Owed) {
+        // SAFETY: called by the collection, with the world stopped.
+        let mut view = unsafe { StoppedHeap::new(self, asker) };
+        let assertions = self.assertions.lock().unwrap();
+        // What probes mark, marking does not count.
+        let counts = assertions.counts() || assertions.watches();
+        drop(assertions);
+        if !counts {
+            view.collecting = Some(RefCell::new(Collecting::new(&view)));
+        }
+        let result = f(&view);
+        let collecting = view.collecting.take();
+        (
+            result,
+            collecting.map_or_else(Owed::default, |it| it.into_inner().owed),
+        )
+    }
+
     /// Calls `f` with everything that keeps an object in memory or may bring it back: roots,
     /// weak handles, finalizers. Only while the world is stopped.
     fn for_each_memory(&self, mut f: impl FnMut(Raw)) {
@@ -485,18 +509,11 @@ impl Mutator<'_> {
         let mut result = None;
         let mut ask = || {
             let f = f.take().expect("a collection asks once");
-            // SAFETY: called by the collection, with the world stopped.
-            let mut view = unsafe { StoppedHeap::new(heap, Some(shared)) };
-            let assertions = heap.assertions.lock().unwrap();
-            // What probes mark, marking does not count.
-            let counts = assertions.counts() || assertions.watches();
-            drop(assertions);
-            if !counts {
-                view.collecting = Some(RefCell::new(Collecting::new(&view)));
-            }
-            result = Some(catch_unwind(AssertUnwindSafe(|| f(&view))));
-            let collecting = view.collecting.take();
-            collecting.map_or_else(Owed::default, |it| it.into_inner().owed)
+            let (answer, owed) = heap.ask_while_collecting(Some(shared), |view| {
+                catch_unwind(AssertUnwindSafe(|| f(view)))
+            });
+            result = Some(answer);
+            owed
         };
         let request = Request {
             kind: Kind::Full,

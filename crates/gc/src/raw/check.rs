@@ -20,7 +20,6 @@
 //! This nominates; what is said about it, with paths, is decided by `assertions.rs`.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use heaphound_heap::root::RootSet;
@@ -34,6 +33,7 @@ use super::region::Raw;
 use super::trace::for_each_slot;
 use super::view::{ObjectId, StoppedHeap};
 use super::weak::is_marked;
+use crate::assertions::Forced;
 use crate::heap::HeapInner;
 
 /// Where and how an assertion was made, by its place in the list.
@@ -60,6 +60,15 @@ pub(crate) trait Follows {
 
     /// Follows its objects to where they are now; answers whether it is still of use.
     fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool;
+
+    /// Takes out of a list what is there twice.
+    fn dedup(list: &mut Vec<Self>)
+    where
+        Self: Ord + Sized,
+    {
+        list.sort_unstable();
+        list.dedup();
+    }
 }
 
 impl Follows for Raw {
@@ -97,6 +106,10 @@ impl Follows for Pair {
         }
         self.ownee.follow(now)
     }
+
+    fn dedup(list: &mut Vec<Self>) {
+        resolve(list);
+    }
 }
 
 /// Entries; the young ones apart, so that a nursery collection need not look at all.
@@ -117,7 +130,19 @@ impl<E> Default for Table<E> {
     }
 }
 
-impl<E: Follows + PartialEq> Table<E> {
+impl<E: Follows + Ord> Table<E> {
+    /// As [`push`](Self::push); what is said again and again is kept a few times at most.
+    pub(crate) fn add(&mut self, entry: E) {
+        let list = match entry.is_young() {
+            true => &mut self.young,
+            false => &mut self.old,
+        };
+        if list.len() == list.capacity() {
+            make_room(list);
+        }
+        self.push(entry);
+    }
+
     pub(crate) fn push(&mut self, entry: E) {
         match entry.is_young() {
             true => self.young.push(entry),
@@ -130,6 +155,15 @@ impl<E: Follows + PartialEq> Table<E> {
 
     pub(crate) fn len(&self) -> usize {
         self.young.len() + self.old.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
+        self.young.iter().chain(&self.old)
+    }
+
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&E) -> bool) {
+        self.young.retain(&mut keep);
+        self.old.retain(&mut keep);
     }
 
     /// After a nursery collection: nothing is young any more.
@@ -147,6 +181,13 @@ impl<E: Follows + PartialEq> Table<E> {
         self.old.retain_mut(|entry| entry.follow(now));
         self.changed = true;
     }
+}
+
+/// Forgets what is there twice; then half of the list is free, so that this is seldom needed.
+#[cold]
+fn make_room<E: Follows + Ord>(list: &mut Vec<E>) {
+    E::dedup(list);
+    list.reserve(list.len().max(8));
 }
 
 impl Table<Pair> {
@@ -333,7 +374,8 @@ impl HeapInner {
             visit: view.fresh(),
             label: view.fresh(),
         };
-        let mut unowned = Vec::new();
+        // Pairs whose owner was not seen to reach the ownee.
+        let mut missed: Vec<Pair> = Vec::new();
         let mut unchecked = HashSet::new();
         let mut next = Raw::NULL;
         let groups: Vec<&[Pair]> = pairs.chunk_by(|a, b| a.owner == b.owner).collect();
@@ -341,31 +383,36 @@ impl HeapInner {
         for group in groups[first..].iter().chain(&groups[..first]) {
             // A pair whose owner has died says nothing for its ownee.
             if group[0].owner.is_null() {
-                unowned.extend_from_slice(group);
+                missed.extend_from_slice(group);
                 continue;
             }
-            let mut entered = budget;
-            if budget > 0 {
-                entered = self.reach_ownees(ground, marks, group, budget, &mut unowned);
-            }
-            if entered >= budget {
+            let before = missed.len();
+            let effort = match budget {
+                0 => {
+                    missed.extend_from_slice(group);
+                    Effort::default()
+                }
+                _ => self.reach_ownees(ground, marks, group, budget, &mut missed),
+            };
+            if !effort.is_enough && missed.len() > before {
                 if next.is_null() {
                     next = group[0].owner;
                 }
-                unchecked.extend(group.iter().map(|pair| pair.ownee));
+                unchecked.extend(missed[before..].iter().map(|pair| pair.ownee));
             }
-            budget -= entered.min(budget);
+            budget = budget.saturating_sub(effort.objects);
         }
         // Any owner will do.
-        if groups.len() > 1 && !unowned.is_empty() {
-            unowned.sort_unstable();
-            let asked: HashSet<Raw> = unowned.iter().map(|pair| pair.ownee).collect();
+        if groups.len() > 1 && !missed.is_empty() {
+            missed.sort_unstable();
+            let asked: HashSet<Raw> = missed.iter().map(|pair| pair.ownee).collect();
             let other = pairs.iter().filter(|pair| asked.contains(&pair.ownee));
-            let other = other.filter(|pair| unowned.binary_search(pair).is_err());
+            let other = other.filter(|pair| missed.binary_search(pair).is_err());
             let owned: HashSet<Raw> = other.map(|pair| pair.ownee).collect();
-            unowned.retain(|pair| !owned.contains(&pair.ownee));
+            missed.retain(|pair| !owned.contains(&pair.ownee));
+            unchecked.retain(|ownee| !owned.contains(ownee));
         }
-        let mut unowned: Vec<Entry> = unowned
+        let mut unowned: Vec<Entry> = missed
             .into_iter()
             .map(|Pair { ownee, site, .. }| Entry { site, raw: ownee })
             .collect();
@@ -379,16 +426,16 @@ impl HeapInner {
         }
     }
 
-    /// Adds the pairs of a group whose owner does not reach the ownee to `unowned`; answers how
-    /// many objects were looked at to find out: `budget` or more, and then perhaps not all.
+    /// Adds the pairs of a group whose owner was not seen to reach the ownee to `all_missed`. If
+    /// `budget` objects were entered, it may yet do so.
     fn reach_ownees(
         &self,
         ground: Ground<'_>,
         marks: OwnerMarks,
         group: &[Pair],
         budget: usize,
-        unowned: &mut Vec<Pair>,
-    ) -> usize {
+        all_missed: &mut Vec<Pair>,
+    ) -> Effort {
         let OwnerMarks { visit, label } = marks;
         let header = |raw| {
             // SAFETY: live objects, for they are marked.
@@ -405,7 +452,9 @@ impl HeapInner {
             .map(|_| Scan {
                 label,
                 left: &left,
-                budget: budget / workers,
+                // Not a share of it: who enters how much is chance, and what is found is not.
+                // An owner enters no object twice, so that all together hardly exceed it.
+                budget,
                 entered: Vec::new(),
             })
             .collect();
@@ -453,17 +502,15 @@ impl HeapInner {
                 missed
             });
         }
-        let exhausted = scans.iter().any(|scan| scan.entered.len() >= scan.budget);
-        let mut entered = looked_at;
+        let mut entered = 0;
         for raw in scans.into_iter().flat_map(|scan| scan.entered) {
             entered += 1;
             carry(raw, Visit::default());
         }
-        unowned.append(&mut missed);
-        if exhausted {
-            entered.max(budget)
-        } else {
-            entered
+        all_missed.append(&mut missed);
+        Effort {
+            objects: looked_at + entered,
+            is_enough: entered < budget,
         }
     }
 
@@ -498,30 +545,26 @@ impl HeapInner {
         }
     }
 
-    /// Clears or invalidates all references to some objects; answers how many had to be left
-    /// as they are, because they are not optional and the heap cannot invalidate. Only in the
-    /// middle of a collection.
-    pub(crate) fn force_dead(
-        &self,
-        ground: Ground<'_>,
-        objects: &[(Raw, &'static Location<'static>)],
-    ) -> usize {
-        let dead: HashMap<Raw, _> = objects.iter().copied().collect();
+    /// Clears or invalidates all references to some objects; answers those that had to be left
+    /// as they are, because they are not optional and the heap cannot invalidate: from which
+    /// object, or null for a root, to which. Only in the middle of a collection.
+    pub(crate) fn force_dead(&self, ground: Ground<'_>, objects: &[Forced]) -> Vec<(Raw, Raw)> {
+        let dead: HashMap<Raw, _> = objects.iter().map(|it| (it.raw, it.place)).collect();
         let record = |raw: Raw| {
             // SAFETY: an object of the stopped heap.
             let class = unsafe { ground.base.header(raw) }.load().class();
             let name = &self.classes.get(ClassId(class)).info.name;
             self.add_invalidation("a failed assertion", dead[&raw], name)
         };
-        let mut left = 0;
-        let mut void = |cell: &AtomicU32| {
+        let mut left = Vec::new();
+        let mut void = |from: Raw, cell: &AtomicU32| {
             let raw = Raw(cell.load(Relaxed));
             if !dead.contains_key(&raw) {
                 return;
             }
             match self.config.invalidation {
                 true => self.invalidate(cell, record(raw)),
-                false => left += 1,
+                false => left.push((from, raw)),
             }
         };
         let clear = |cell: &AtomicU32| {
@@ -535,13 +578,11 @@ impl HeapInner {
         for shared in self.mutators.lock().unwrap().iter() {
             clear(&shared.thread_object);
         }
-        self.for_each_root_cell(RootSet::All, &mut void);
+        self.for_each_root_cell(RootSet::All, |cell| void(Raw::NULL, cell));
+        // In the dead, too: finalizers may bring them back.
         self.space.for_each_object(|raw| {
             // SAFETY: an object of the stopped heap.
             let word = unsafe { ground.base.header(raw) }.load();
-            if !word.is_marked(ground.epoch) {
-                return;
-            }
             let class = self.classes.get(ClassId(word.class()));
             let object = ground.base.object(raw);
             // SAFETY: as above.
@@ -555,7 +596,7 @@ impl HeapInner {
                         let mut slots = class.slots.iter();
                         let kind = slots.find(|(at, _)| *at as usize == offset);
                         match kind {
-                            Some((_, FieldKind::Ref)) => void(slot),
+                            Some((_, FieldKind::Ref)) => void(raw, slot),
                             _ => clear(slot),
                         }
                     },
@@ -580,6 +621,9 @@ impl HeapInner {
         limit: usize,
     ) -> Vec<Raw> {
         let mut found = Vec::new();
+        if limit == 0 {
+            return found;
+        }
         self.space.for_each_object(|raw| {
             // SAFETY: an object of the stopped heap.
             let word = unsafe { ground.base.header(raw) }.load();
@@ -598,6 +642,15 @@ impl HeapInner {
 struct OwnerMarks {
     visit: Visit,
     label: Visit,
+}
+
+/// What it took to follow an owner.
+#[derive(Default)]
+struct Effort {
+    /// Objects that were looked at.
+    objects: usize,
+    /// Whether they are all that there are.
+    is_enough: bool,
 }
 
 /// Ownees of one owner from which on its trace is shared among threads.

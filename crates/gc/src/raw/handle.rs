@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use heaphound_heap::sync::Mutex;
 
+use super::ask::Subject;
 use super::mutator::{Local, Mutator};
 use super::object::{Managed, Object};
 use super::region::Raw;
@@ -290,6 +291,30 @@ impl<'a> Mutator<'a> {
             cell,
             target: PhantomData,
         }
+    }
+
+    /// A handle to whatever a local or another handle refers to; none if that is null.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator.
+    #[track_caller]
+    pub fn handle(&self, object: impl Subject) -> Option<Root<Object>> {
+        let raw = self.subject_raw(&object)?;
+        let cell = RootCell::new(self.heap, raw, Location::caller());
+        self.heap.handles.strong.lock().unwrap().add(cell.clone());
+        Some(Root {
+            cell,
+            target: PhantomData,
+        })
+    }
+
+    /// A weak handle to whatever a local or a handle refers to; none if that is null.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator.
+    #[track_caller]
+    pub fn weak_handle(&self, object: impl Subject) -> Option<Weak<Object>> {
+        Some(self.weak_to(self.subject_raw(&object)?))
     }
 
     /// Keeps an object alive and in its place. A young object first moves to the

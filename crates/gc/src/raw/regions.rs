@@ -28,13 +28,11 @@ impl MutatorShared {
         Some(objects)
     }
 
-    /// Ends the innermost region and says nothing to the one around it.
-    pub(crate) fn forget_region(&self) -> Option<Vec<Raw>> {
-        let objects = self.regions.borrow_mut().pop();
-        if self.regions.borrow().is_empty() {
-            self.noted_classes.borrow_mut().clear();
+    /// Ends regions until no more than so many are open.
+    pub(crate) fn close_regions(&self, open: usize) {
+        while self.regions() > open {
+            self.close_region();
         }
-        objects
     }
 
     #[inline]
@@ -47,9 +45,14 @@ impl MutatorShared {
         self.regions.borrow().len()
     }
 
-    /// What was allocated in the innermost region, as far as it is not known to be dead.
-    pub(crate) fn innermost_region(&self) -> Vec<Raw> {
-        self.regions.borrow().last().cloned().unwrap_or_default()
+    /// What was allocated in one of the open regions and not yet in one within it, as far as it
+    /// is not known to be dead.
+    pub(crate) fn region(&self, number: usize) -> Vec<Raw> {
+        self.regions
+            .borrow()
+            .get(number)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Takes note of an object that was just allocated.

@@ -138,6 +138,13 @@ impl Space {
         used.saturating_add(bytes) > self.budget.load(Relaxed)
     }
 
+    /// Whether that share of the budget is used up.
+    pub(crate) fn is_budget_used(&self, share: f64) -> bool {
+        let external = self.external_growth.load(Relaxed);
+        let used = self.handed_out.load(Relaxed).saturating_add(external);
+        used as f64 >= self.budget() as f64 * share
+    }
+
     pub(crate) fn budget(&self) -> usize {
         self.budget.load(Relaxed)
     }

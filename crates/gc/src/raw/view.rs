@@ -10,9 +10,10 @@ use heaphound_heap::class::Elements;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::RootSet;
 use heaphound_heap::view::{HeapView, Place, Strength};
-use heaphound_heap::{ClassId, ClassInfo, FieldKind, PlainKind, Root, Value};
+use heaphound_heap::{ClassId, ClassInfo, FieldKind, PlainKind, Value, root};
 
 use super::ask::{Collecting, Subject};
+use super::handle::{Root, RootCell, Weak};
 use super::mark::Ground;
 use super::mutator::{Mutator, MutatorShared};
 use super::object::Object;
@@ -76,6 +77,26 @@ impl<'v> StoppedHeap<'v> {
         }
     }
 
+    pub(crate) fn heap(&self) -> &'v HeapInner {
+        self.heap
+    }
+
+    /// The object that a handle refers to, whoever asks; none if it is null or of another heap.
+    pub fn held(&self, handle: &Root<Object>) -> Option<ObjectId<'v>> {
+        self.held_by(handle.cell())
+    }
+
+    /// The object that a weak handle refers to, whoever asks. In the middle of a collection it
+    /// may turn out to be dead.
+    pub fn held_weakly(&self, handle: &Weak<Object>) -> Option<ObjectId<'v>> {
+        self.held_by(handle.cell())
+    }
+
+    fn held_by(&self, cell: &RootCell) -> Option<ObjectId<'v>> {
+        let raw = cell.raw_of(self.heap)?;
+        self.heap.refers(raw).then_some(ObjectId(raw, self.brand))
+    }
+
     /// The name of the thread that stopped the heap.
     pub fn asker(&self) -> Option<&str> {
         let asker = self.asker?;
@@ -99,7 +120,7 @@ impl<'v> StoppedHeap<'v> {
 
     /// A handle that keeps an object when the heap runs again.
     #[track_caller]
-    pub fn root(&self, object: ObjectId<'v>) -> super::handle::Root<Object> {
+    pub fn root(&self, object: ObjectId<'v>) -> Root<Object> {
         self.heap.add_root(object.0)
     }
 }
@@ -206,9 +227,9 @@ impl<'v> HeapView for StoppedHeap<'v> {
         &self.threads
     }
 
-    fn for_each_root(&self, mut f: impl FnMut(&Root, ObjectId<'v>)) {
+    fn for_each_root(&self, mut f: impl FnMut(&root::Root, ObjectId<'v>)) {
         let mut roots = Vec::new();
-        let mut add = |root: &dyn Fn() -> Root, cell: &AtomicU32| {
+        let mut add = |root: &dyn Fn() -> root::Root, cell: &AtomicU32| {
             let raw = Raw(cell.load(Relaxed));
             if self.heap.refers(raw) {
                 roots.push((root(), ObjectId(raw, self.brand)));

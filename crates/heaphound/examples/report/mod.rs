@@ -17,6 +17,7 @@ pub(crate) fn violation(
         kind: kind.into(),
         severity: Severity::Error,
         message,
+        class: None,
         objects: vec![about],
         evidence: paths.into_iter().map(evidence).collect(),
         place: Some(format!("{file}:{}", caller.line())),

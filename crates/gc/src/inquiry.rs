@@ -1,0 +1,143 @@
+//! Questions that are asked of the heap at every full collection.
+//!
+//! They are asked before it is marked, of a view that is part of the collection: what they trace
+//! need not be marked again. What they find is told as what assertions find is.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Weak;
+
+use heaphound_heap::finding::{Finding, Severity};
+
+use crate::assertions::Reaction;
+use crate::heap::{Heap, HeapInner};
+use crate::raw::StoppedHeap;
+
+/// A question that is asked at every full collection.
+pub trait Inquiry: Send {
+    /// Looks at the heap; answers what is to be told. The program stands still meanwhile.
+    fn ask(&mut self, heap: &StoppedHeap<'_>, threads: usize) -> Vec<Finding>;
+}
+
+/// The questions of a heap.
+#[derive(Default)]
+pub(crate) struct Inquiries {
+    last: u64,
+    all: Vec<Registered>,
+}
+
+struct Registered {
+    number: u64,
+    inquiry: Box<dyn Inquiry>,
+    reaction: Option<Reaction>,
+}
+
+/// A question that is being asked until this is dropped.
+#[must_use = "dropped, it is no longer asked"]
+pub struct Registration {
+    heap: Weak<HeapInner>,
+    number: u64,
+}
+
+impl Registration {
+    /// Lets it be asked for as long as the heap exists.
+    pub fn keep(mut self) {
+        self.heap = Weak::new();
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Some(heap) = self.heap.upgrade() {
+            let mut inquiries = heap.inquiries.lock().unwrap();
+            let place = inquiries.all.iter().position(|it| it.number == self.number);
+            let gone = place.map(|place| inquiries.all.remove(place));
+            // What it owns is dropped with nothing locked.
+            drop(inquiries);
+            drop(gone);
+        }
+    }
+}
+
+impl Heap {
+    /// Asks a question at every full collection from now on. A finding that is new is logged,
+    /// unless there is another reaction; one that stands is counted
+    /// ([`Heap::findings`]).
+    pub fn inquire(&self, inquiry: Box<dyn Inquiry>, reaction: Option<Reaction>) -> Registration {
+        let heap = self.shared();
+        let mut inquiries = heap.inquiries.lock().unwrap();
+        inquiries.last += 1;
+        let number = inquiries.last;
+        inquiries.all.push(Registered {
+            number,
+            inquiry,
+            reaction,
+        });
+        Registration {
+            heap: std::sync::Arc::downgrade(heap),
+            number,
+        }
+    }
+}
+
+impl HeapInner {
+    /// Whether there is anything to ask.
+    pub(crate) fn has_inquiries(&self) -> bool {
+        !self.inquiries.lock().unwrap().all.is_empty()
+    }
+
+    /// Asks all questions and adds what they find. Called by a full collection, before it marks.
+    pub(crate) fn ask_inquiries(
+        &self,
+        view: &StoppedHeap<'_>,
+        found: &mut Vec<(Finding, Reaction)>,
+    ) {
+        let threads = self.config.collector_threads;
+        for registered in &mut self.inquiries.lock().unwrap().all {
+            let inquiry = &mut registered.inquiry;
+            // A question that panics must not take the heap with it.
+            let asked = catch_unwind(AssertUnwindSafe(|| inquiry.ask(view, threads)));
+            let findings = asked.unwrap_or_else(|_| vec![panicked()]);
+            let reaction = registered.reaction.clone().unwrap_or_default();
+            found.extend(findings.into_iter().map(|it| (it, reaction.clone())));
+        }
+    }
+}
+
+fn panicked() -> Finding {
+    Finding {
+        kind: "inquiry-panicked".into(),
+        class: None,
+        severity: Severity::Error,
+        message: "a question that was to be asked of the heap panicked".into(),
+        objects: Vec::new(),
+        evidence: Vec::new(),
+        place: None,
+        collection: None,
+        notes: Vec::new(),
+    }
+}
+
+impl crate::raw::Mutator<'_> {
+    /// How many threads collect.
+    pub fn collector_threads(&self) -> usize {
+        self.heap.config.collector_threads
+    }
+
+    /// The classes that the heap has by now: those of which something was allocated or said.
+    pub fn classes(&self) -> Vec<heaphound_heap::ClassInfo> {
+        let classes = self.heap.classes.iter();
+        classes.map(|class| class.info.clone()).collect()
+    }
+
+    /// Makes a class known to the heap before anything of it is allocated, so that rules can
+    /// speak of it.
+    pub fn know_class<T: crate::raw::Managed + ?Sized>(&self) {
+        self.class_of(T::DESCRIPTOR);
+    }
+
+    /// Whether this share of what may be allocated until the next full collection has been:
+    /// 0 of it always has.
+    pub fn is_collection_due(&self, share: f64) -> bool {
+        self.heap.space.is_budget_used(share)
+    }
+}

@@ -1,0 +1,373 @@
+//! Rules about the live heap: DeAL assertions, checked by the collector as it marks.
+//!
+//! The language is that of `docs/deal.md`. A [`Deal`] is a text with what its host variables
+//! stand for. It can be checked
+//! - at each full collection, from now on: [`Deal::register`];
+//! - here and now, with a collection: [`Deal::check`];
+//! - here, when a collection is roughly due anyway: [`Deal::check_when_due`], with a throttle up
+//!   to every time.
+//!
+//! In each case the traversal that checks is the marking of the collection.
+
+use std::fmt;
+
+use heaphound_deal::bind::Binder;
+use heaphound_deal::check::{Scope, compile};
+use heaphound_deal::diagnostic::Diagnostics;
+use heaphound_deal::parse::parse;
+use heaphound_deal::plan::{Explain, Plans};
+use heaphound_deal::resolved::Resolved;
+use heaphound_deal::traverse::Setting;
+use heaphound_deal::verdict::{Verdict, judge};
+use heaphound_gc::{
+    Heap, Inquiry, Mutator, Object, ObjectId, Reaction, Registration, Root, StoppedHeap, Subject,
+    Weak,
+};
+use heaphound_heap::finding::Finding;
+use heaphound_heap::view::HeapView;
+
+/// A text about a heap, and what its host variables stand for.
+///
+/// ```
+/// use heaphound::{Deal, Header, Heap, Managed, Slot};
+///
+/// #[derive(Managed)]
+/// #[repr(C)]
+/// struct Node { header: Header, next: Slot<Node>, prev: Slot<Node> }
+///
+/// let heap = Heap::builder().build()?;
+/// let mut m = heap.attach("main")?;
+/// let first = m.alloc(NodeInit { next: None, prev: None })?;
+/// let second = m.alloc(NodeInit { next: None, prev: Some(first) })?;
+/// m[first].next.set(Some(&m[second]));
+///
+/// let mut links = Deal::new("assertion(forall Node x: reach[d](x) -> x.next.prev == x)")
+///     .bind(&m, "d", first);
+/// assert!(links.check(&mut m)?.is_empty());
+/// m[second].prev.set(None);
+/// let findings = links.check(&mut m)?;
+/// assert_eq!(findings[0].objects.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Deal {
+    name: String,
+    text: String,
+    hosts: Vec<(String, Bound)>,
+    /// The text as it is understood, and how many classes there were.
+    compiled: Option<(usize, Resolved, Plans)>,
+    /// How often it could have been checked.
+    calls: u64,
+}
+
+/// What a host variable stands for.
+enum Bound {
+    Null,
+    Strong(Root<Object>),
+    Weak(Weak<Object>),
+}
+
+/// When rules are checked where they stand.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum When {
+    /// When this share of what may be allocated until the next full collection has been: 0 is
+    /// every time, 1 only when one is due.
+    Due(f64),
+    /// Every so many times.
+    Every(u64),
+}
+
+impl Default for When {
+    /// When a collection is roughly due.
+    fn default() -> Self {
+        Self::Due(0.9)
+    }
+}
+
+/// Why rules were not checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum DealError {
+    /// Something is wrong with the text: each thing with its place.
+    Text(Diagnostics),
+    /// A rule that is not about one traversal, which [`Evaluate`](crate::Evaluate) and GC
+    /// assertions are for.
+    NotATraversal(String),
+}
+
+impl fmt::Display for DealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(diagnostics) => diagnostics.fmt(f),
+            Self::NotATraversal(what) => write!(f, "{what} is not an assertion of DeAL"),
+        }
+    }
+}
+
+impl std::error::Error for DealError {}
+
+impl Deal {
+    /// An assertion, or a file of rules.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self::named("assertion", text)
+    }
+
+    /// A text of that name, for diagnostics.
+    pub fn named(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            hosts: Vec::new(),
+            compiled: None,
+            calls: 0,
+        }
+    }
+
+    /// Binds a host variable, whose object is kept alive for as long as this lives.
+    ///
+    /// # Panics
+    /// If the object belongs to another heap or mutator.
+    #[track_caller]
+    #[must_use]
+    pub fn bind(mut self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
+        let bound = m.handle(object).map_or(Bound::Null, Bound::Strong);
+        self.hosts.push((name.into(), bound));
+        self
+    }
+
+    /// Binds a host variable weakly: when its object has died, the rules are no longer checked.
+    ///
+    /// # Panics
+    /// If the object belongs to another heap or mutator.
+    #[track_caller]
+    #[must_use]
+    pub fn bind_weak(mut self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
+        let bound = m.weak_handle(object).map_or(Bound::Null, Bound::Weak);
+        self.hosts.push((name.into(), bound));
+        self
+    }
+
+    /// Checks all rules now, in a full collection. Answers what does not hold.
+    ///
+    /// # Errors
+    /// If something is wrong with the text.
+    pub fn check(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Finding>, DealError> {
+        self.compile(m)?;
+        let threads = m.collector_threads();
+        Ok(m.inspect_and_collect(|view| self.evaluate(view, threads)))
+    }
+
+    /// Checks all rules if it is time to; answers none if it is not.
+    ///
+    /// # Errors
+    /// If something is wrong with the text.
+    pub fn check_when_due(
+        &mut self,
+        m: &mut Mutator<'_>,
+        when: When,
+    ) -> Result<Option<Vec<Finding>>, DealError> {
+        let due = match when {
+            When::Due(share) => m.is_collection_due(share),
+            When::Every(times) => self.calls % times.max(1) == times.max(1) - 1,
+        };
+        self.calls += 1;
+        match due {
+            true => self.check(m).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Checks all rules at each full collection from now on, until what this answers is dropped.
+    /// What does not hold is logged, unless there is another reaction, and counted
+    /// ([`Heap::findings`]).
+    ///
+    /// # Errors
+    /// If something is wrong with the text.
+    pub fn register(
+        mut self,
+        heap: &Heap,
+        m: &mut Mutator<'_>,
+        reaction: Option<Reaction>,
+    ) -> Result<Registration, DealError> {
+        self.compile(m)?;
+        Ok(heap.inquire(
+            Box::new(Registered {
+                deal: self,
+                retired: false,
+            }),
+            reaction,
+        ))
+    }
+
+    /// How the text is evaluated.
+    ///
+    /// # Errors
+    /// If something is wrong with it.
+    pub fn explain(&mut self, m: &mut Mutator<'_>) -> Result<String, DealError> {
+        self.compile(m)?;
+        let (_, resolved, plans) = self.compiled.as_ref().expect("it was just compiled");
+        let explain = Explain {
+            text: &self.text,
+            resolved,
+            plans,
+        };
+        Ok(explain.to_string())
+    }
+
+    /// Compiles the text against the classes that there are, unless that was done.
+    fn compile(&mut self, m: &mut Mutator<'_>) -> Result<(), DealError> {
+        let classes = m.classes();
+        if self
+            .compiled
+            .as_ref()
+            .is_some_and(|it| it.0 == classes.len())
+        {
+            return Ok(());
+        }
+        self.compile_for(&classes)?;
+        let (_, resolved, plans) = self.compiled.as_ref().expect("it was just compiled");
+        let other = plans.gc.iter().chain(&plans.expressions).min();
+        match other {
+            None => Ok(()),
+            Some(&rule) => {
+                let name = resolved.rules[rule].name.clone();
+                let what = name.map_or("the text".into(), |name| format!("`{name}`"));
+                Err(DealError::NotATraversal(what))
+            }
+        }
+    }
+
+    fn compile_for(&mut self, classes: &[heaphound_heap::ClassInfo]) -> Result<(), DealError> {
+        let mut scope = Scope::new(classes);
+        for (name, _) in &self.hosts {
+            scope = scope.bind(name, None);
+        }
+        let resolved = compile(&self.name, &self.text, &scope).map_err(DealError::Text)?;
+        let plans = Plans::new(&resolved);
+        self.compiled = Some((classes.len(), resolved, plans));
+        Ok(())
+    }
+
+    /// Whether the object of a weak host variable is gone.
+    fn is_orphaned(&self, view: &StoppedHeap<'_>) -> Option<&str> {
+        let gone = self.hosts.iter().find(|(_, bound)| match bound {
+            Bound::Weak(handle) => view.held_weakly(handle).is_none(),
+            _ => false,
+        });
+        gone.map(|(name, _)| name.as_str())
+    }
+
+    fn evaluate(&mut self, view: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
+        let classes = view.classes();
+        if self
+            .compiled
+            .as_ref()
+            .is_none_or(|it| it.0 != classes.len())
+            && let Err(error) = self.compile_for(classes)
+        {
+            return vec![unanswered(&self.name, &error.to_string())];
+        }
+        let (_, resolved, plans) = self.compiled.as_ref().expect("it was compiled");
+        let mut binder = Binder::of(view).ask_as(view.asker());
+        let mut weak = false;
+        for (name, bound) in &self.hosts {
+            let object = match bound {
+                Bound::Null => None,
+                Bound::Strong(handle) => view.held(handle),
+                Bound::Weak(handle) => {
+                    weak = true;
+                    view.held_weakly(handle)
+                }
+            };
+            binder = binder.variable(name, object);
+        }
+        let bindings = match binder.bind(resolved) {
+            Ok(bindings) => bindings,
+            Err(list) => {
+                let wrong = Diagnostics::new(&self.name, &self.text, list);
+                return vec![unanswered(&self.name, &wrong.to_string())];
+            }
+        };
+        let hosts: Vec<Option<ObjectId<'_>>> = (0..resolved.hosts.len() as u32)
+            .map(|host| bindings.get(heaphound_deal::resolved::HostId(host)))
+            .collect();
+        let labelled: Vec<Vec<ObjectId<'_>>> = resolved
+            .labels
+            .iter()
+            .map(|label| view.labelled(label))
+            .collect();
+        let setting = Setting {
+            view,
+            resolved,
+            hosts: &hosts,
+            labelled: &labelled,
+            asker: bindings.asker(),
+            threads,
+            interpret: false,
+            // What only a weak handle holds may be dead.
+            sources_live: !weak,
+        };
+        let mut findings = Vec::new();
+        for plan in &plans.traversals {
+            for (&rule, verdict) in plan.rules.iter().zip(judge(&setting, plan, &self.text)) {
+                match verdict {
+                    Verdict::Fails(finding) => findings.push(*finding),
+                    Verdict::Unanswered(why) => {
+                        let name = resolved.rules[rule].name.as_deref();
+                        findings.push(unanswered(name.unwrap_or(&self.name), &why));
+                    }
+                    Verdict::Holds | Verdict::Found(_) => {}
+                }
+            }
+        }
+        findings
+    }
+}
+
+/// Rules that are checked at each full collection.
+struct Registered {
+    deal: Deal,
+    retired: bool,
+}
+
+impl Inquiry for Registered {
+    fn ask(&mut self, heap: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
+        if self.retired {
+            return Vec::new();
+        }
+        if let Some(name) = self.deal.is_orphaned(heap) {
+            let why = format!("what `{name}` stood for has died, and it is no longer checked");
+            let mut note = unanswered(&self.deal.name, &why);
+            note.severity = heaphound_heap::finding::Severity::Note;
+            self.retired = true;
+            return vec![note];
+        }
+        self.deal.evaluate(heap, threads)
+    }
+}
+
+/// A finding that there is no answer.
+fn unanswered(name: &str, why: &str) -> Finding {
+    Finding {
+        kind: "not-checked".into(),
+        severity: heaphound_heap::finding::Severity::Warning,
+        class: None,
+        message: format!("`{name}` was not checked: {why}"),
+        objects: Vec::new(),
+        evidence: Vec::new(),
+        place: None,
+        collection: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Whether a text is well formed, whatever heap it will be about.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn check_syntax(name: &str, text: &str) -> Result<(), Diagnostics> {
+    let parsed = parse(text);
+    match parsed.diagnostics.is_empty() {
+        true => Ok(()),
+        false => Err(Diagnostics::new(name, text, parsed.diagnostics)),
+    }
+}

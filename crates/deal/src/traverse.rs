@@ -43,7 +43,7 @@ pub struct Setting<'a, V: Readable> {
     pub threads: usize,
     /// Whether formulas are interpreted rather than compiled.
     pub interpret: bool,
-    /// Whether all hosts are known to live.
+    /// Whether all sources and exclusions of relations are known to live.
     pub sources_live: bool,
 }
 

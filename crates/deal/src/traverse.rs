@@ -464,15 +464,12 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             excluded,
             overlaps: false,
             found: found.iter().map(|_| Vec::new()).collect(),
-            waiting: [None; AHEAD],
-            next: 0,
+            waiting: Vec::with_capacity(BATCH),
         });
         let (_, visitors) = self.setting.view.trace(visits, phase, visitors.collect());
         let mut overlaps = false;
         for mut visitor in visitors {
-            for (x, place) in visitor.waiting.into_iter().flatten() {
-                visitor.test(x, place);
-            }
+            visitor.test_all();
             overlaps |= visitor.overlaps;
             for (all, some) in found.iter_mut().zip(visitor.found) {
                 all.extend(some);
@@ -629,14 +626,13 @@ struct Examine<'e, const OVERLAPS: bool, F: Fields> {
     excluded: &'e [F::Object],
     overlaps: bool,
     found: Vec<Vec<F::Object>>,
-    /// Objects whose slots were read, so that what they refer to is on its way into the cache.
-    waiting: [Option<(F::Object, u32)>; AHEAD],
-    next: usize,
+    /// Objects that are to be tested, and how.
+    waiting: Vec<(F::Object, u32)>,
 }
 
-/// How many objects are entered between asking the cache for what one refers to and looking at
-/// it. A power of two.
-const AHEAD: usize = 16;
+/// How many objects are tested at a time: enough for what they refer to to arrive in the cache,
+/// and few enough to be there still themselves.
+const BATCH: usize = 64;
 
 impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAPS, F> {
     type Tag = ();
@@ -655,18 +651,9 @@ impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAP
         if place == 0 {
             return;
         }
-        if tests.ahead.is_empty() {
-            return self.test(x, place);
-        }
-        for reader in &tests.ahead {
-            if let Held::Object(y) = self.fields.slot(reader, x) {
-                self.fields.prefetch(y);
-            }
-        }
-        let next = self.next % AHEAD;
-        self.next += 1;
-        if let Some((x, place)) = self.waiting[next].replace((x, place)) {
-            self.test(x, place);
+        self.waiting.push((x, place));
+        if self.waiting.len() == BATCH {
+            self.test_all();
         }
     }
 
@@ -685,6 +672,25 @@ impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAP
 }
 
 impl<const OVERLAPS: bool, F: Fields> Examine<'_, OVERLAPS, F> {
+    /// Tests the objects that wait for it. Apart from the loop that enters them, which so keeps its
+    /// registers.
+    #[inline(never)]
+    fn test_all(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for reader in &self.tests.ahead {
+            for &(x, _) in &waiting {
+                if let Held::Object(y) = self.fields.slot(reader, x) {
+                    self.fields.prefetch(y);
+                }
+            }
+        }
+        for &(x, place) in &waiting {
+            self.test(x, place);
+        }
+        self.waiting = waiting;
+        self.waiting.clear();
+    }
+
     /// Tests an object, as `by_class` says.
     #[inline]
     fn test(&mut self, x: F::Object, place: u32) {

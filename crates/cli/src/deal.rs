@@ -134,6 +134,7 @@ fn fmt(args: &FmtArgs) -> Result<Done, Problem> {
                 kind: "not-formatted".into(),
                 severity: Severity::Error,
                 message: format!("{name} is not formatted"),
+                class: None,
                 objects: Vec::new(),
                 evidence: Vec::new(),
                 place: Some(name),

@@ -244,6 +244,9 @@ enum Asked<'c, O> {
 // Findings.
 impl<V: Readable> Check<'_, '_, V> {
     fn describe(&self, finding: &mut Finding, assertion: &GcAssertion, broken: &Broken<V::Object>) {
+        if let GcAssertion::Instances(class, _) | GcAssertion::Volume(class, _) = assertion {
+            finding.class = Some(self.view.class(class.class).name.clone());
+        }
         let count = broken.culprits.len();
         let amount = broken.amount;
         let objects = |one: &str, many: &str| match count {

@@ -31,6 +31,13 @@ valgrind:
     cargo test -p heaphound --test heap --no-run
     valgrind -q --error-exitcode=9 $(ls -t target/debug/deps/heap-* | grep -v '\.d$' | head -1) --test-threads=1 --exact a_weak_map_forgets_dead_keys_even_if_values_refer_to_them arrays_and_strings_hold_what_they_were_given a_pinned_object_stays_where_it_is
 
+coverage := "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1"
+
+# Fuzzes a target of fuzz/ (text, binary, deal_syntax, deal_answers) for so many seconds; cargo-fuzz runs them too.
+fuzz TARGET SECONDS="300":
+    mkdir -p fuzz/corpus/{{TARGET}}
+    cd fuzz && RUSTFLAGS="{{coverage}}" cargo run --release --target x86_64-unknown-linux-gnu --bin {{TARGET}} -- -max_total_time={{SECONDS}} -max_len=400 -timeout=20 -dict=deal.dict corpus/{{TARGET}}
+
 # Our heap against other people's, and the object layout; prints tables.
 bench *ARGS:
     cd benches/peers && cargo run --release -- {{ARGS}}

@@ -1,7 +1,8 @@
-//! `#[derive(Managed)]` and `#[derive(Plain)]`; see the traits of the same names.
+//! `#[derive(Managed)]` and `#[derive(Plain)]`, see the traits of the same names; and `deal!`.
 
 use proc_macro::TokenStream;
 
+mod deal;
 mod managed;
 mod plain;
 
@@ -32,6 +33,33 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
     plain::expand(&input)
         .unwrap_or_else(|error| error.to_compile_error())
         .into()
+}
+
+/// Text about a heap whose syntax is checked while the program is compiled: a `Deal` with its
+/// host variables bound.
+///
+/// ```ignore
+/// let links = deal!(m, "forall Node x: reach[d](x) -> x.next.prev == x", d);
+/// let apart = deal!(m, "assertDisjoint(forall x: !(reach[a](x) && reach[b](x)))",
+///     a = males, weak b = &females);
+/// let tails = deal!("exists Node x: x.next == null");
+/// ```
+///
+/// - The mutator comes first, where variables are bound: it makes the handles. What stands
+///   there and behind the text is only borrowed, and only here.
+/// - Then the text, a literal: assertions or a file of rules, as `docs/deal.md` has them. A
+///   formula on its own is asserted.
+/// - Then the host variables: `d`, or `d = object`, where an object is whatever refers to one: a
+///   local, a `Root`, a `Weak`, a `Static`, an option of these. Its object is kept alive for
+///   as long as the `Deal` lives; behind `weak` it is not.
+///
+/// All mistakes of the text are errors of the compiler, as are a variable that the text does not
+/// have, and one that is missing. What may as well be the variant of an enum is told when the
+/// text meets the heap, as unknown classes and fields are.
+#[proc_macro]
+pub fn deal(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as deal::Input);
+    deal::expand(&input).into()
 }
 
 /// Whether `#[repr(…)]` names this representation.

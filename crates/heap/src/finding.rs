@@ -102,7 +102,8 @@ pub struct Evidence {
 
 /// What a person would know a finding by, from run to run: a hash of its kind, of the class that
 /// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
-/// repeats. Roots do not either, but what a stack slot holds is told from what others do.
+/// repeats. Roots do not either, but what a stack slot holds is told from what others do. Where there
+/// is no class, object or path, its message counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fingerprint(pub u64);
 
@@ -146,6 +147,9 @@ impl Finding {
         }
         if self.evidence.is_empty() {
             self.objects.iter().for_each(|it| hash.text(&it.class));
+            if self.objects.is_empty() && self.class.is_none() {
+                hash.text(&self.message);
+            }
         }
         for Evidence { path, .. } in &self.evidence {
             hash.path(path);

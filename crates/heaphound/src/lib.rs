@@ -44,7 +44,7 @@ mod rules;
 pub use expression::{Evaluate, EvaluateError, evaluate};
 /// DeAL and PHALANX expressions.
 pub use heaphound_deal as deal;
-pub use heaphound_derive::{Managed, Plain};
+pub use heaphound_derive::{Managed, Plain, deal};
 pub use heaphound_gc::{
     Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError,
     ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header, Heap,

@@ -1,7 +1,8 @@
 //! Rules about the live heap: DeAL assertions, checked by the collector as it marks.
 //!
 //! The language is that of `docs/deal.md`. A [`Deal`] is a text with what its host variables
-//! stand for. It can be checked
+//! stand for; [`deal!`](crate::deal!) makes one whose syntax is checked at compile time. It can
+//! be checked
 //! - at each full collection, from now on: [`Deal::register`];
 //! - here and now, with a collection: [`Deal::check`];
 //! - here, when a collection is roughly due anyway: [`Deal::check_when_due`], with a throttle up
@@ -17,6 +18,7 @@ use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::parse::parse;
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_deal::resolved::Resolved;
+use heaphound_deal::syntax::Span;
 use heaphound_deal::traverse::Setting;
 use heaphound_deal::verdict::{Verdict, judge};
 use heaphound_gc::{
@@ -29,7 +31,7 @@ use heaphound_heap::view::HeapView;
 /// A text about a heap, and what its host variables stand for.
 ///
 /// ```
-/// use heaphound::{Deal, Header, Heap, Managed, Slot};
+/// use heaphound::{Deal, Header, Heap, Managed, Slot, deal};
 ///
 /// #[derive(Managed)]
 /// #[repr(C)]
@@ -47,6 +49,10 @@ use heaphound_heap::view::HeapView;
 /// m[second].prev.set(None);
 /// let findings = links.check(&mut m)?;
 /// assert_eq!(findings[0].objects.len(), 1);
+///
+/// // The same, with its syntax checked by the compiler.
+/// let mut links = deal!(m, "forall Node x: reach[d](x) -> x.next.prev == x", d = first);
+/// assert_eq!(links.check(&mut m)?, findings);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Deal {
@@ -58,6 +64,9 @@ pub struct Deal {
     /// How often it could have been checked.
     calls: u64,
 }
+
+/// What a text without a name is called.
+const UNNAMED: &str = "assertion";
 
 /// What a host variable stands for.
 enum Bound {
@@ -108,7 +117,7 @@ impl std::error::Error for DealError {}
 impl Deal {
     /// An assertion, or a file of rules.
     pub fn new(text: impl Into<String>) -> Self {
-        Self::named("assertion", text)
+        Self::named(UNNAMED, text)
     }
 
     /// A text of that name, for diagnostics.
@@ -247,6 +256,15 @@ impl Deal {
         Ok(())
     }
 
+    /// What findings call the text: by its name, or else by what it says, that one is told from
+    /// another.
+    fn title(&self) -> String {
+        match self.name.as_str() {
+            UNNAMED => in_one_line(&self.text),
+            name => name.into(),
+        }
+    }
+
     /// Whether the object of a weak host variable is gone.
     fn is_orphaned(&self, view: &StoppedHeap<'_>) -> Option<&str> {
         let gone = self.hosts.iter().find(|(_, bound)| match bound {
@@ -264,7 +282,7 @@ impl Deal {
             .is_none_or(|it| it.0 != classes.len())
             && let Err(error) = self.compile_for(classes)
         {
-            return vec![unanswered(&self.name, &error.to_string())];
+            return vec![unanswered(&self.title(), &error.to_string())];
         }
         let (_, resolved, plans) = self.compiled.as_ref().expect("it was compiled");
         let mut binder = Binder::of(view).ask_as(view.asker());
@@ -284,7 +302,7 @@ impl Deal {
             Ok(bindings) => bindings,
             Err(list) => {
                 let wrong = Diagnostics::new(&self.name, &self.text, list);
-                return vec![unanswered(&self.name, &wrong.to_string())];
+                return vec![unanswered(&self.title(), &wrong.to_string())];
             }
         };
         let hosts: Vec<Option<ObjectId<'_>>> = (0..resolved.hosts.len() as u32)
@@ -309,12 +327,16 @@ impl Deal {
         let mut findings = Vec::new();
         for plan in &plans.traversals {
             for (&rule, verdict) in plan.rules.iter().zip(judge(&setting, plan, &self.text)) {
+                // What has no name is known by what it says, or two of them would be one finding.
+                let Span { start, end } = resolved.rules[rule].span;
+                let name = resolved.rules[rule].name.clone();
+                let name = name.unwrap_or_else(|| in_one_line(&self.text[start..end]));
                 match verdict {
-                    Verdict::Fails(finding) => findings.push(*finding),
-                    Verdict::Unanswered(why) => {
-                        let name = resolved.rules[rule].name.as_deref();
-                        findings.push(unanswered(name.unwrap_or(&self.name), &why));
+                    Verdict::Fails(mut finding) => {
+                        finding.kind = name;
+                        findings.push(*finding);
                     }
+                    Verdict::Unanswered(why) => findings.push(unanswered(&name, &why)),
                     Verdict::Holds | Verdict::Found(_) => {}
                 }
             }
@@ -336,13 +358,17 @@ impl Inquiry for Registered {
         }
         if let Some(name) = self.deal.is_orphaned(heap) {
             let why = format!("what `{name}` stood for has died, and it is no longer checked");
-            let mut note = unanswered(&self.deal.name, &why);
+            let mut note = unanswered(&self.deal.title(), &why);
             note.severity = heaphound_heap::finding::Severity::Note;
             self.retired = true;
             return vec![note];
         }
         self.deal.evaluate(heap, threads)
     }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A finding that there is no answer.

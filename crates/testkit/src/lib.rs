@@ -15,6 +15,7 @@
 pub mod access;
 pub mod check;
 pub mod classes;
+pub mod load;
 pub mod model;
 pub mod program;
 pub mod run;

@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::path::Path;
+
 use anstream::ColorChoice;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{convert, eval, info, lab, path, probe};
+use crate::{check, convert, deal, eval, info, lab, path, probe};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -43,6 +45,8 @@ pub struct Args {
 pub enum Command {
     Probe(probe::Args),
     Eval(eval::Args),
+    Check(check::Args),
+    Deal(deal::Args),
     Path(path::Args),
     Info(info::Args),
     Convert(convert::Args),
@@ -55,6 +59,8 @@ impl Command {
         match self {
             Self::Probe(_) => "probe",
             Self::Eval(_) => "eval",
+            Self::Check(_) => "check",
+            Self::Deal(_) => "deal",
             Self::Path(_) => "path",
             Self::Info(_) => "info",
             Self::Convert(_) => "convert",
@@ -63,14 +69,19 @@ impl Command {
     }
 
     /// The file that it reads, if it reads one.
-    pub fn heap(&self) -> &std::path::Path {
+    pub fn heap(&self) -> &Path {
         match self {
             Self::Probe(args) => &args.heap,
             Self::Eval(args) => &args.heap,
+            Self::Check(args) => &args.heap,
+            Self::Deal(args) => match &args.command {
+                deal::Command::Explain(args) => args.heap.as_deref().unwrap_or(Path::new("")),
+                deal::Command::Fmt(_) => Path::new(""),
+            },
             Self::Path(args) => &args.heap,
             Self::Info(args) => &args.heap,
             Self::Convert(args) => &args.from,
-            Self::Lab(_) => std::path::Path::new(""),
+            Self::Lab(_) => Path::new(""),
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use heaphound_deal::bind::Binder;
-use heaphound_deal::check::{Scope, compile};
+use heaphound_deal::check::compile;
 use heaphound_deal::diagnostic::{Diagnostic, Diagnostics};
 use heaphound_deal::expr::{self, Evaluated, Expression, Matching, Told};
 use heaphound_deal::resolved::Rule;
@@ -15,6 +14,7 @@ use heaphound_heap::view::HeapView;
 use heaphound_report::answer::Kind;
 use heaphound_report::{Answer, Members, Report, Verdict};
 
+use crate::bindings::Bindings;
 use crate::input;
 use crate::names::Names;
 use crate::problem::Problem;
@@ -48,8 +48,9 @@ pub struct Args {
     #[arg(long = "as", value_name = "THREAD")]
     asker: Option<String>,
 
-    /// Bind a variable to an object, or to null: `d=static:list`. May be given again.
-    #[arg(long, value_name = "NAME=OBJECT")]
+    /// Bind a variable to an object, a value or null: `d=static:list`, `limit=17`. May be given
+    /// again.
+    #[arg(long, value_name = "NAME=WHAT")]
     bind: Vec<String>,
 
     /// Do not evaluate it, but say as which probe it would run, and how many traversals it
@@ -76,15 +77,11 @@ const NAME: &str = "expression";
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read(&args.heap, progress)?;
     let names = Names::of(&heap);
-    let variables = variables(args, &names)?;
+    let given = Bindings::read(&args.bind, &names)?;
     let text = &args.expression;
     let wrong = |list: Vec<Diagnostic>| Problem(Diagnostics::new(NAME, text, list).to_string());
 
-    let mut scope = Scope::new(heap.classes());
-    for (name, object) in &variables {
-        scope = scope.bind(name, object.map(|it| heap.class_of(it)));
-    }
-    let compiled = compile(NAME, text, &scope);
+    let compiled = compile(NAME, text, &given.scope(&heap));
     let resolved = compiled.map_err(|wrong| Problem(wrong.to_string()))?;
     let rule = only(&resolved.rules)?;
     let expression = Expression::of(&resolved, rule, Matching::Probes).ok_or_else(|| {
@@ -100,12 +97,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     if let Some(name) = &args.asker {
         probes = probes.ask_as(names.thread(name)?)?;
     }
-    let mut binder = Binder::of(&heap)
-        .ask_as(probes.asker())
-        .objects(|class, number| heap.find(class, number));
-    for (name, object) in &variables {
-        binder = binder.variable(name, *object);
-    }
+    let binder = given.binder(&heap, probes.asker());
     let bindings = binder.bind(&resolved).map_err(wrong)?;
     let report = |verdict, message: String, notes| Answer {
         question: "eval".into(),
@@ -191,22 +183,6 @@ fn only(rules: &[Rule]) -> Result<&Rule, Problem> {
             rules.len()
         ))),
     }
-}
-
-/// What `--bind` gives; none is null.
-fn variables(args: &Args, names: &Names<'_>) -> Result<Vec<(String, Option<ObjectId>)>, Problem> {
-    let bound = args.bind.iter().map(|bind| {
-        let Some((name, object)) = bind.split_once('=') else {
-            let example = "NAME=OBJECT, as in `--bind d=static:list`";
-            return Err(Problem(format!("`{bind}` should be {example}")));
-        };
-        let object = match object.trim() {
-            "null" => None,
-            object => Some(names.object(object)?),
-        };
-        Ok((name.trim().to_string(), object))
-    });
-    bound.collect()
 }
 
 fn shown(heap: &Snapshot, value: &Told<ObjectId>) -> String {

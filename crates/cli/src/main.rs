@@ -11,7 +11,10 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bindings;
+mod check;
 mod convert;
+mod deal;
 mod eval;
 mod info;
 mod input;
@@ -41,6 +44,14 @@ fn main() -> ExitCode {
         let done = lab::run(lab, args.json, args.quiet);
         return done.unwrap_or_else(|problem| output::print_problem(&args, &problem));
     }
+    if let Command::Deal(deal) = &args.command {
+        let done = deal::run(deal, &Progress::new(args.quiet));
+        return match done {
+            Ok(done) if args.json => output::print(&done.report, true),
+            Ok(done) => output::print_text_of(&done.text, &done.report),
+            Err(problem) => output::print_problem(&args, &problem),
+        };
+    }
     match run(&args) {
         Ok(report) => output::print(&report, args.json),
         Err(problem) => output::print_problem(&args, &problem),
@@ -55,6 +66,7 @@ fn run(args: &Args) -> Result<Report, Problem> {
         Command::Path(args) => path::run(args, &progress),
         Command::Info(args) => info::run(args, &progress),
         Command::Convert(args) => convert::run(args, &progress),
-        Command::Lab(_) => unreachable!("it makes reports of its own"),
+        Command::Check(args) => check::run(args, &progress),
+        Command::Lab(_) | Command::Deal(_) => unreachable!("it makes reports of its own"),
     }
 }

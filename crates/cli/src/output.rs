@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use heaphound_heap::finding::{Finding, Severity};
 use heaphound_report::{Report, json, text};
 
 use crate::args::Args;
@@ -20,8 +21,27 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
     };
     match printed {
         Err(error) => not_printed(&error),
-        Ok(()) if report.findings.is_empty() => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::FAILURE,
+        Ok(()) => code_of(report),
+    }
+}
+
+/// The exit code that a report means.
+fn code_of(report: &Report) -> ExitCode {
+    let unanswered = report.rules.as_ref().map_or(0, |rules| rules.unanswered);
+    // A note is worth knowing, and nothing is wrong.
+    let is_bad = |it: &Finding| it.severity > Severity::Note;
+    match report.findings.iter().any(is_bad) {
+        _ if unanswered > 0 => ExitCode::from(COULD_NOT),
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// Prints text in the place of a report.
+pub fn print_text_of(text: &str, report: &Report) -> ExitCode {
+    match write(io::stdout(), text) {
+        Ok(()) => code_of(report),
+        Err(error) => not_printed(&error),
     }
 }
 

@@ -22,10 +22,10 @@ use heaphound_heap::{ClassId, ClassInfo};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::parse::parse;
 use crate::resolved::{
-    ClassSet, Dereference, Formula, Operand, Path, Quantifier, QuantifierId, Relation, Resolved,
-    Set,
+    ClassSet, Constant, Dereference, Formula, Operand, Path, Quantifier, QuantifierId, Relation,
+    Resolved, Set,
 };
-use crate::syntax::{AssertionKind, File, Name, Span};
+use crate::syntax::{AssertionKind, ExprKind, File, Item, Name, Span, Statement};
 
 use kinds::Kinds;
 
@@ -34,6 +34,7 @@ use kinds::Kinds;
 pub struct Scope<'a> {
     classes: &'a [ClassInfo],
     hosts: Vec<(String, Option<ClassId>)>,
+    values: Vec<(String, Constant)>,
 }
 
 impl<'a> Scope<'a> {
@@ -42,6 +43,7 @@ impl<'a> Scope<'a> {
         Self {
             classes,
             hosts: Vec::new(),
+            values: Vec::new(),
         }
     }
 
@@ -50,6 +52,48 @@ impl<'a> Scope<'a> {
     pub fn bind(mut self, name: &str, class: Option<ClassId>) -> Self {
         self.hosts.push((name.into(), class));
         self
+    }
+
+    /// With a host variable that stands for a value rather than an object: wherever it
+    /// stands, the value might stand.
+    ///
+    /// ```
+    /// use heaphound_deal::check::{Scope, compile, constant};
+    /// # use heaphound_heap::snapshot::SnapshotBuilder;
+    /// # use heaphound_heap::view::HeapView;
+    /// # let mut builder = SnapshotBuilder::default();
+    /// # builder.add_class("Node", None, &["next"]);
+    /// # let heap = builder.finish().unwrap();
+    /// let threshold = constant("17").unwrap();
+    /// let scope = Scope::new(heap.classes()).bind_value("threshold", threshold);
+    /// let text = "pred(Node#1).size() > threshold";
+    /// assert!(compile("it", text, &scope).is_ok());
+    /// ```
+    #[must_use]
+    pub fn bind_value(mut self, name: &str, value: Constant) -> Self {
+        self.values.push((name.into(), value));
+        self
+    }
+
+    /// The value that a host variable stands for, if it is one.
+    fn value(&self, name: &str) -> Option<&Constant> {
+        let found = self.values.iter().find(|(it, _)| it == name);
+        found.map(|(_, value)| value)
+    }
+}
+
+/// The value that a text gives: `17`, `"text"`, `'c'`, `true`, `10 MiB`; none if it is anything
+/// else.
+pub fn constant(text: &str) -> Option<Constant> {
+    let parsed = parse(text);
+    match parsed.file.items.as_slice() {
+        [Item::Statement(Statement::Expr(expr))] if parsed.diagnostics.is_empty() => {
+            match &expr.kind {
+                ExprKind::Constant(constant) => expr::resolve(constant),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

@@ -24,7 +24,8 @@
 //! ([`diagnostic`]). The grammar, with an example of everything, is `docs/deal.md`.
 //!
 //! On a heap: what the names stand for ([`bind`]), where paths lead ([`read`]),
-//! what expressions come to ([`expr`]).
+//! what expressions come to ([`expr`]), what GC assertions say ([`gc`]), all of it at once
+//! ([`evaluate`]). Without a heap: what a text must be about ([`infer`]).
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -33,8 +34,11 @@ pub mod bind;
 pub mod check;
 pub mod datum;
 pub mod diagnostic;
+pub mod evaluate;
 pub mod expr;
 pub mod fmt;
+pub mod gc;
+pub mod infer;
 pub mod interpret;
 mod lexer;
 pub mod parse;

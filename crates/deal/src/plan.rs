@@ -10,9 +10,10 @@
 
 use std::fmt::{self, Write};
 
+use crate::expr::{Expression, Matching};
 use crate::resolved::{
-    Formula, Host, HostSource, Path, Program, Quantifier, Relation, Resolved, Start, Statement,
-    Step,
+    Formula, GcAssertion, Host, HostSource, Path, Program, Quantifier, Relation, RelationPart,
+    Resolved, Start, Statement, Step,
 };
 use crate::syntax::{AssertionKind, QuantifierKind};
 
@@ -138,11 +139,55 @@ impl fmt::Display for Explain<'_> {
             }
             self.plan(f, plan)?;
         }
+        let gc = self.plans.gc.iter().map(|&rule| (rule, self.gc(rule)));
+        let expressions = self.plans.expressions.iter();
+        let expressions = expressions.map(|&rule| (rule, self.expression(rule)));
+        let mut others: Vec<(usize, String)> = gc.chain(expressions).collect();
+        others.sort_unstable();
+        if count > 0 && !others.is_empty() {
+            writeln!(f)?;
+        }
+        for (rule, how) in others {
+            match (&self.resolved.rules[rule].name, self.resolved.rules.len()) {
+                (None, 1) => writeln!(f, "{how}")?,
+                _ => writeln!(f, "{}: {how}", self.rule_name(rule))?,
+            }
+        }
         Ok(())
     }
 }
 
 impl Explain<'_> {
+    fn gc(&self, rule: usize) -> String {
+        let Statement::Gc(assertion) = &self.resolved.rules[rule].program.statement else {
+            return String::new();
+        };
+        match assertion {
+            GcAssertion::Instances(..) => "1 traversal, which counts instances",
+            GcAssertion::Volume(..) => "1 traversal, which adds up the bytes of instances",
+            GcAssertion::Unshared(_) => "1 traversal, which counts references",
+            GcAssertion::Dead(_) => "1 traversal, which looks for what is reachable",
+            GcAssertion::OwnedBy(..) => {
+                "3 traversals: live owners, what they reach, what they should reach"
+            }
+        }
+        .into()
+    }
+
+    fn expression(&self, rule: usize) -> String {
+        let rule = &self.resolved.rules[rule];
+        let expression = match &rule.program.statement {
+            Statement::Query(it) => Some(Expression::found(
+                self.resolved,
+                rule,
+                it.found,
+                Matching::Probes,
+            )),
+            _ => Expression::of(self.resolved, rule, Matching::Probes),
+        };
+        expression.map_or(String::new(), |it| it.explain().to_string())
+    }
+
     fn plan(&self, f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
         for &rule in &plan.rules {
             let name = self.rule_name(rule);
@@ -164,7 +209,7 @@ impl Explain<'_> {
         };
         let mut ignored = Vec::new();
         for (number, relation) in plan.relations.iter().enumerate() {
-            let name = self.source(relation.span);
+            let name = relation_name(self.text, self.resolved, relation);
             for part in &relation.parts {
                 if !part.exclusions.is_empty() {
                     let some: Vec<String> =
@@ -227,20 +272,12 @@ impl Explain<'_> {
                     continue;
                 }
                 any = true;
-                let class = match quantifier.classes.is_all() {
-                    true => "objects".to_string(),
-                    false => "objects of the class".to_string(),
-                };
                 let end = match quantifier.kind {
-                    QuantifierKind::Forall => "one for which it is false decides",
-                    QuantifierKind::Exists => "one for which it is true decides",
-                    _ => "all for which it is true are collected",
+                    QuantifierKind::Forall => "an object that breaks it decides",
+                    QuantifierKind::Exists => "an object that satisfies it decides",
+                    _ => "all objects that satisfy it are collected",
                 };
-                writeln!(
-                    f,
-                    "       of {class} test `{}`: {end}",
-                    self.source(quantifier.span)
-                )?;
+                writeln!(f, "       test `{}`: {end}", self.source(quantifier.span))?;
             }
         }
         if !any {
@@ -252,7 +289,7 @@ impl Explain<'_> {
     fn rule_name(&self, rule: usize) -> String {
         match &self.resolved.rules[rule].name {
             Some(name) => format!("`{name}`"),
-            None => "the statement".into(),
+            None => format!("`{}`", self.source(self.resolved.rules[rule].span)),
         }
     }
 
@@ -261,21 +298,43 @@ impl Explain<'_> {
     }
 
     fn path(&self, path: &Path) -> String {
-        let mut text = match path.start {
-            Start::Host(host) => host_name(&self.resolved.hosts[host.0 as usize]),
-            Start::Asker => "current_thread()".into(),
-            Start::Variable(_) => "x".into(),
-        };
-        for step in &path.steps {
-            let _ = match step {
-                Step::Field(field) => {
-                    write!(text, ".{}", self.resolved.fields[field.0 as usize].name)
-                }
-                Step::Element(index) => write!(text, "[{index}]"),
-            };
-        }
-        text
+        path_name(self.resolved, path)
     }
+}
+
+/// A relation as the text has it, or in our words where the text has none of its own: the
+/// papers write `Rd(x)`.
+pub(crate) fn relation_name(text: &str, resolved: &Resolved, relation: &Relation) -> String {
+    let written = crate::verdict::source(text, relation.span);
+    if !written.is_empty() {
+        return written;
+    }
+    let part = |part: &RelationPart| {
+        let source = part.source.iter().map(|it| path_name(resolved, it));
+        let mut name: String = source.collect();
+        if !part.exclusions.is_empty() {
+            let some = part.exclusions.iter().map(|it| path_name(resolved, it));
+            let _ = write!(name, "/{}", some.collect::<Vec<_>>().join(", "));
+        }
+        name
+    };
+    let parts: Vec<String> = relation.parts.iter().map(part).collect();
+    parts.join(" || ")
+}
+
+fn path_name(resolved: &Resolved, path: &Path) -> String {
+    let mut text = match path.start {
+        Start::Host(host) => host_name(&resolved.hosts[host.0 as usize]),
+        Start::Asker => "current_thread()".into(),
+        Start::Variable(_) => "x".into(),
+    };
+    for step in &path.steps {
+        let _ = match step {
+            Step::Field(field) => write!(text, ".{}", resolved.fields[field.0 as usize].name),
+            Step::Element(index) => write!(text, "[{index}]"),
+        };
+    }
+    text
 }
 
 /// How a host is written.

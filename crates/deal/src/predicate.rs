@@ -6,14 +6,15 @@
 //! whose leaves are made for the shapes that occur: `x`, `x.f`, `x.f.g` or a constant on
 //! either side, numbers of one kind compared as numbers of the machine.
 //!
-//! Like [`Ground::holds`], a predicate means nothing for objects that are not in the range: it is
-//! evaluated first, and the range is looked at only where it would decide something.
+//! A predicate is evaluated first, and the range is looked at only where it would decide
+//! something: of an object that is not in the range it may say anything, but where it comes upon
+//! a dereference that fails it says so.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use heaphound_heap::fields::{Fields, Held};
-use heaphound_heap::{FieldKind, PlainKind, Value};
+use heaphound_heap::{ClassId, FieldKind, PlainKind, Value};
 
 use crate::datum::Datum;
 use crate::interpret::{Ground, places};
@@ -31,15 +32,60 @@ pub enum Predicate<'a, O> {
 }
 
 /// What tests an object.
-pub type Test<'a, O> = Box<dyn Fn(O) -> bool + Send + Sync + 'a>;
+pub type Test<'a, O> = Box<dyn Fn(O) -> Truth + Send + Sync + 'a>;
 
-impl<O> Predicate<'_, O> {
-    /// Whether it holds of an object.
+/// What a test says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Truth {
+    /// It does not hold.
+    False,
+    /// It holds, if the object is in the range.
+    True,
+    /// A dereference failed: the object is not in the range.
+    Absent,
+}
+
+impl From<bool> for Truth {
     #[inline]
-    pub fn holds(&self, x: O) -> bool {
+    fn from(truth: bool) -> Self {
+        match truth {
+            true => Self::True,
+            false => Self::False,
+        }
+    }
+}
+
+impl Truth {
+    #[inline]
+    fn not(self) -> Self {
         match self {
-            Self::Constant(truth) => *truth,
-            Self::Test(test) => test(x),
+            Self::False => Self::True,
+            Self::True => Self::False,
+            Self::Absent => Self::Absent,
+        }
+    }
+
+    #[inline]
+    fn and(self, other: impl FnOnce() -> Self) -> Self {
+        match self {
+            Self::True => other(),
+            decided => decided,
+        }
+    }
+
+    #[inline]
+    fn or(self, other: impl FnOnce() -> Self) -> Self {
+        match self {
+            Self::False => other(),
+            decided => decided,
+        }
+    }
+
+    #[inline]
+    fn same(self, other: impl FnOnce() -> Self) -> Self {
+        match (self, other()) {
+            (Self::Absent, _) | (_, Self::Absent) => Self::Absent,
+            (a, b) => (a == b).into(),
         }
     }
 }
@@ -49,12 +95,41 @@ pub struct Compiler<'g, 'a, F: Fields> {
     ground: &'g Arc<Ground<'a, F>>,
     /// Whether the objects of the phase are in each relation.
     related: Vec<bool>,
+    /// Their class, if they have all the same.
+    class: Option<ClassId>,
+}
+
+/// Whether a formula asks for the class of the object itself.
+pub(crate) fn asks_class(formula: &Formula) -> bool {
+    match formula {
+        Formula::InstanceOf(path, _) => path.steps.is_empty() && !path.is_host(),
+        Formula::Not(a) => asks_class(a),
+        Formula::And(a, b) | Formula::Or(a, b) | Formula::Implies(a, b) | Formula::Iff(a, b) => {
+            asks_class(a) || asks_class(b)
+        }
+        _ => false,
+    }
 }
 
 impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
     /// For objects that are in those relations.
     pub fn new(ground: &'g Arc<Ground<'a, F>>, related: Vec<bool>) -> Self {
-        Self { ground, related }
+        let class = None;
+        Self {
+            ground,
+            related,
+            class,
+        }
+    }
+
+    /// Compiles a formula about objects of one class.
+    pub fn compile_for(&self, formula: &Formula, class: ClassId) -> Predicate<'a, F::Object> {
+        let compiler = Compiler {
+            ground: self.ground,
+            related: self.related.clone(),
+            class: Some(class),
+        };
+        compiler.compile(formula)
     }
 
     /// Compiles a formula.
@@ -65,21 +140,21 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
             Formula::Reach(relation, _) => Constant(self.related[relation.0 as usize]),
             Formula::Not(a) => match self.compile(a) {
                 Constant(truth) => Constant(!truth),
-                Test(a) => Test(Box::new(move |x| !a(x))),
+                Test(a) => Test(Box::new(move |x| a(x).not())),
             },
             Formula::And(a, b) => match (self.compile(a), self.compile(b)) {
                 (Constant(false), _) | (_, Constant(false)) => Constant(false),
                 (Constant(true), it) | (it, Constant(true)) => it,
-                (Test(a), Test(b)) => Test(Box::new(move |x| a(x) && b(x))),
+                (Test(a), Test(b)) => Test(Box::new(move |x| a(x).and(|| b(x)))),
             },
             Formula::Or(a, b) => or(self.compile(a), self.compile(b)),
             Formula::Implies(a, b) => {
                 let not_a = match self.compile(a) {
                     Constant(truth) => Constant(!truth),
                     Test(a) => match self.compile(b) {
-                        Constant(false) => return Test(Box::new(move |x| !a(x))),
+                        Constant(false) => return Test(Box::new(move |x| a(x).not())),
                         Constant(true) => return Constant(true),
-                        Test(b) => return Test(Box::new(move |x| !a(x) || b(x))),
+                        Test(b) => return Test(Box::new(move |x| a(x).not().or(|| b(x)))),
                     },
                 };
                 or(not_a, self.compile(b))
@@ -88,9 +163,9 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
                 (Constant(a), Constant(b)) => Constant(a == b),
                 (Constant(true), it) | (it, Constant(true)) => it,
                 (Constant(false), Test(it)) | (Test(it), Constant(false)) => {
-                    Test(Box::new(move |x| !it(x)))
+                    Test(Box::new(move |x| it(x).not()))
                 }
-                (Test(a), Test(b)) => Test(Box::new(move |x| a(x) == b(x))),
+                (Test(a), Test(b)) => Test(Box::new(move |x| a(x).same(|| b(x)))),
             },
             Formula::Compare(compare) => self.compare(formula, compare),
             Formula::InstanceOf(path, classes) => self.instance_of(formula, path, classes),
@@ -102,7 +177,9 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
     fn interpreted(&self, formula: &Formula) -> Predicate<'a, F::Object> {
         let (ground, formula) = (self.ground.clone(), formula.clone());
         let related = self.related.clone();
-        Predicate::Test(Box::new(move |x| ground.holds(&formula, x, &related)))
+        Predicate::Test(Box::new(move |x| {
+            ground.holds(&formula, x, &related).into()
+        }))
     }
 
     fn instance_of(
@@ -111,20 +188,24 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         path: &Path,
         classes: &ClassSet,
     ) -> Predicate<'a, F::Object> {
+        if let (Some(class), [], false) = (self.class, &path.steps[..], path.is_host()) {
+            return Predicate::Constant(classes.has(class));
+        }
         let fields = self.ground.fields;
         // A table, for a set of classes is asked for each object.
         let count = self.ground.classes.len() as u32;
-        let ids = (0..=count).map(heaphound_heap::ClassId);
+        let ids = (0..=count).map(ClassId);
         let table: Vec<bool> = ids.map(|id| id.0 > 0 && classes.has(id)).collect();
         let is_one = move |object| {
             let class = fields.class_of(object).0 as usize;
             table.get(class) == Some(&true)
         };
         Predicate::Test(match self.shape(path) {
-            Some(Shape::Variable) => Box::new(is_one),
+            Some(Shape::Variable) => Box::new(move |x| is_one(x).into()),
             Some(Shape::Field(a)) => Box::new(move |x| match fields.slot(&a, x) {
-                Held::Object(object) => is_one(object),
-                _ => false,
+                Held::Object(object) => is_one(object).into(),
+                Held::Null => Truth::False,
+                Held::Absent => Truth::Absent,
             }),
             _ => return self.interpreted(formula),
         })
@@ -166,18 +247,12 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         let (left, right) = (self.number(&compare.left)?, self.number(&compare.right)?);
         let (fields, op) = (self.ground.fields, compare.op);
         Some(Predicate::Test(match left {
-            Number::Constant(a) => ordered(fields, op, move |_| Some(a), right),
-            Number::Field(a, sort) => ordered(
-                fields,
-                op,
-                move |x| Some(sort.widen(fields.bits(&a, x)?)),
-                right,
-            ),
+            Number::Constant(a) => ordered(fields, op, move |_| Ok(a), right),
+            Number::Field(a, sort) => {
+                ordered(fields, op, move |x| number_at(fields, &a, sort, x), right)
+            }
             Number::FieldOfField(a, b, sort) => {
-                let read = move |x| match fields.slot(&a, x) {
-                    Held::Object(y) => Some(sort.widen(fields.bits(&b, y)?)),
-                    _ => None,
-                };
+                let read = move |x| number_at(fields, &b, sort, behind(fields, &a, x)?);
                 ordered(fields, op, read, right)
             }
         }))
@@ -266,7 +341,7 @@ fn or<'a, O: Copy + 'a>(a: Predicate<'a, O>, b: Predicate<'a, O>) -> Predicate<'
     match (a, b) {
         (Constant(true), _) | (_, Constant(true)) => Constant(true),
         (Constant(false), it) | (it, Constant(false)) => it,
-        (Test(a), Test(b)) => Test(Box::new(move |x| a(x) || b(x))),
+        (Test(a), Test(b)) => Test(Box::new(move |x| a(x).or(|| b(x)))),
     }
 }
 
@@ -339,12 +414,50 @@ fn same<'a, F: Fields + 'a>(
     right: Shape<F>,
 ) -> Test<'a, F::Object> {
     match right {
-        Shape::Constant(b) => Box::new(move |x| (left(x) == b) == wanted),
-        Shape::Variable => Box::new(move |x| (left(x) == Held::Object(x)) == wanted),
-        Shape::Field(b) => Box::new(move |x| (left(x) == fields.slot(&b, x)) == wanted),
+        Shape::Constant(b) => Box::new(move |x| identical(left(x), b, wanted)),
+        Shape::Variable => Box::new(move |x| identical(left(x), Held::Object(x), wanted)),
+        Shape::Field(b) => Box::new(move |x| identical(left(x), fields.slot(&b, x), wanted)),
         Shape::FieldOfField(b, c) => {
-            Box::new(move |x| (left(x) == then(fields, &b, &c, x)) == wanted)
+            Box::new(move |x| identical(left(x), then(fields, &b, &c, x), wanted))
         }
+    }
+}
+
+#[inline]
+fn identical<O: Eq>(a: Held<O>, b: Held<O>, wanted: bool) -> Truth {
+    match (&a, &b) {
+        (Held::Absent, _) | (_, Held::Absent) => Truth::Absent,
+        _ => ((a == b) == wanted).into(),
+    }
+}
+
+/// Why a number is not there.
+enum Missing {
+    /// A dereference failed.
+    Dereference,
+    /// Nobody knows it, or it is none.
+    Unknown,
+}
+
+#[inline]
+fn number_at<F: Fields>(
+    fields: F,
+    reader: &F::Reader,
+    sort: Sort,
+    x: F::Object,
+) -> Result<i64, Missing> {
+    match fields.bits(reader, x) {
+        Some(bits) => Ok(sort.widen(bits)),
+        None => Err(Missing::Unknown),
+    }
+}
+
+/// What a slot refers to, to be looked into.
+#[inline]
+fn behind<F: Fields>(fields: F, reader: &F::Reader, x: F::Object) -> Result<F::Object, Missing> {
+    match fields.slot(reader, x) {
+        Held::Object(y) => Ok(y),
+        _ => Err(Missing::Dereference),
     }
 }
 
@@ -352,27 +465,28 @@ fn same<'a, F: Fields + 'a>(
 fn ordered<'a, F: Fields + 'a>(
     fields: F,
     op: CompareOp,
-    left: impl Fn(F::Object) -> Option<i64> + Send + Sync + 'a,
+    left: impl Fn(F::Object) -> Result<i64, Missing> + Send + Sync + 'a,
     right: Number<F>,
 ) -> Test<'a, F::Object> {
     match right {
-        Number::Constant(b) => decided(op, move |x| Some(left(x)?.cmp(&b))),
+        Number::Constant(b) => decided(op, move |x| Ok(left(x)?.cmp(&b))),
         Number::Field(b, sort) => decided(op, move |x| {
-            Some(left(x)?.cmp(&sort.widen(fields.bits(&b, x)?)))
+            Ok(left(x)?.cmp(&number_at(fields, &b, sort, x)?))
         }),
-        Number::FieldOfField(b, c, sort) => decided(op, move |x| match fields.slot(&b, x) {
-            Held::Object(y) => Some(left(x)?.cmp(&sort.widen(fields.bits(&c, y)?))),
-            _ => None,
+        Number::FieldOfField(b, c, sort) => decided(op, move |x| {
+            let y = behind(fields, &b, x)?;
+            Ok(left(x)?.cmp(&number_at(fields, &c, sort, y)?))
         }),
     }
 }
 
 fn decided<'a, O: 'a>(
     op: CompareOp,
-    order: impl Fn(O) -> Option<Ordering> + Send + Sync + 'a,
+    order: impl Fn(O) -> Result<Ordering, Missing> + Send + Sync + 'a,
 ) -> Test<'a, O> {
     Box::new(move |x| match order(x) {
-        Some(order) => op.allows(order),
-        None => op.of_unlike(),
+        Ok(order) => op.allows(order).into(),
+        Err(Missing::Dereference) => Truth::Absent,
+        Err(Missing::Unknown) => op.of_unlike().into(),
     })
 }

@@ -12,16 +12,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use heaphound_heap::fields::{Fields, Readable};
+use heaphound_heap::ClassId;
+use heaphound_heap::fields::{Fields, Held, Readable};
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::{Filter, Phase, Visit, Visitor, Visits};
 
 use crate::datum::Datum;
-use crate::interpret::Ground;
+use crate::interpret::{Ground, places};
 use crate::plan::{Plan, decides};
-use crate::predicate::{Compiler, Predicate, Test};
+use crate::predicate::{Compiler, Predicate, Test, Truth, asks_class};
 use crate::resolved::{
-    Formula, Program, Quantifier, QuantifierId, Relation, RelationPart, Resolved, Statement,
+    FieldId, Formula, Program, Quantifier, QuantifierId, Relation, RelationPart, Resolved, Start,
+    Statement, Step,
 };
 use crate::syntax::{AssertionKind, QuantifierKind, Span};
 
@@ -41,7 +43,7 @@ pub struct Setting<'a, V: Readable> {
     pub threads: usize,
     /// Whether formulas are interpreted rather than compiled.
     pub interpret: bool,
-    /// Whether all hosts are known to live.
+    /// Whether all sources and exclusions of relations are known to live.
     pub sources_live: bool,
 }
 
@@ -332,10 +334,13 @@ struct Run<'r, 'a, V: Readable> {
 /// What is tested in a phase.
 struct Tests<'t, F: Fields> {
     ground: &'t Ground<'t, F>,
-    /// By class, a place in `lists`; 0 is an empty one.
-    by_class: Vec<u16>,
-    lists: Vec<Vec<usize>>,
+    /// By class: 0 if nothing is tested, the place behind it of the only test, or of a list
+    /// behind all tests.
+    by_class: Vec<u32>,
     tests: Vec<Tested<'t, F::Object>>,
+    lists: Vec<Vec<usize>>,
+    /// Slots behind which tests look.
+    ahead: Vec<F::Reader>,
     collect: bool,
     /// What of the whole plan is decided, if the traversal may end when all is.
     ends: &'t [AtomicBool],
@@ -459,10 +464,15 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             excluded,
             overlaps: false,
             found: found.iter().map(|_| Vec::new()).collect(),
+            waiting: [None; AHEAD],
+            next: 0,
         });
         let (_, visitors) = self.setting.view.trace(visits, phase, visitors.collect());
         let mut overlaps = false;
-        for visitor in visitors {
+        for mut visitor in visitors {
+            for (x, place) in visitor.waiting.into_iter().flatten() {
+                visitor.test(x, place);
+            }
             overlaps |= visitor.overlaps;
             for (all, some) in found.iter_mut().zip(visitor.found) {
                 all.extend(some);
@@ -481,42 +491,79 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
         'a: 't,
     {
         let compiler = Compiler::new(self.ground, related.clone());
-        let mut tests = Vec::new();
+        let mut tests: Vec<Tested<'t, V::Object>> = Vec::new();
+        let mut lists: Vec<Vec<usize>> = Vec::new();
+        let classes = self.setting.view.classes();
+        let mut of_class: Vec<Vec<usize>> = classes.iter().map(|_| Vec::new()).collect();
         for (number, asked) in self.asked.iter().enumerate() {
-            let test: Test<'t, V::Object> = match self.setting.interpret {
-                true => {
-                    let (ground, related) = (self.ground.clone(), related.clone());
-                    Box::new(move |x| ground.holds(&asked.decides, x, &related))
-                }
-                false => match compiler.compile(&asked.decides) {
-                    Predicate::Constant(false) => continue,
-                    Predicate::Constant(true) => Box::new(|_| true),
-                    Predicate::Test(test) => test,
-                },
-            };
-            tests.push(Tested {
+            let tested = |test| Tested {
                 asked: number,
                 quantifier: asked.quantifier,
                 test,
                 decided: &decided[number],
-            });
+            };
+            let mut add = |test: Predicate<'t, V::Object>, of: &[usize]| {
+                let test: Test<'t, V::Object> = match test {
+                    Predicate::Constant(false) => return,
+                    Predicate::Constant(true) => Box::new(|_| Truth::True),
+                    Predicate::Test(test) => test,
+                };
+                of.iter()
+                    .for_each(|&class| of_class[class].push(tests.len()));
+                tests.push(tested(test));
+            };
+            let has = |class: &usize| asked.quantifier.classes.has(classes[*class].id);
+            let range: Vec<usize> = (0..classes.len()).filter(has).collect();
+            if self.setting.interpret {
+                let (ground, related) = (self.ground.clone(), related.clone());
+                let test = move |x| ground.holds(&asked.decides, x, &related).into();
+                add(Predicate::Test(Box::new(test)), &range);
+            } else if asks_class(&asked.decides) {
+                // What an object's class decides is decided for all of them.
+                for class in range {
+                    let id = classes[class].id;
+                    add(compiler.compile_for(&asked.decides, id), &[class]);
+                }
+            } else {
+                add(compiler.compile(&asked.decides), &range);
+            }
         }
-        let mut lists: Vec<Vec<usize>> = vec![Vec::new()];
         let mut by_class = vec![0];
-        for class in self.setting.view.classes() {
-            let has = |test: &Tested<'_, _>| test.quantifier.classes.has(class.id);
-            let list: Vec<usize> = (0..tests.len()).filter(|&it| has(&tests[it])).collect();
-            let known = lists.iter().position(|it| *it == list);
-            by_class.push(known.unwrap_or_else(|| {
-                lists.push(list);
-                lists.len() - 1
-            }) as u16);
+        for list in of_class {
+            by_class.push(match list[..] {
+                [] => 0,
+                [only] => only + 1,
+                _ => {
+                    let known = lists.iter().position(|it| *it == list);
+                    let place = known.unwrap_or_else(|| {
+                        lists.push(list);
+                        lists.len() - 1
+                    });
+                    tests.len() + 1 + place
+                }
+            } as u32);
         }
+        let mut behind: Vec<FieldId> = Vec::new();
+        for dereference in tests.iter().flat_map(|test| &test.quantifier.dereferences) {
+            let path = &dereference.path;
+            if let (Start::Variable(_), [Step::Field(field), ..]) = (path.start, &path.steps[..])
+                && !behind.contains(field)
+            {
+                behind.push(*field);
+            }
+        }
+        let fields = self.ground.fields;
+        let reader = |field: &FieldId| {
+            let field = &self.setting.resolved.fields[field.0 as usize];
+            fields.reader(&places(&field.places))
+        };
+        let ahead = behind.iter().map(reader).collect();
         Tests {
             ground: self.ground,
             by_class,
-            lists,
             tests,
+            lists,
+            ahead,
             collect: self.collect,
             // Where relations must be told apart, all of them are traced.
             ends: match self.collect || self.plan.relations.len() > 1 {
@@ -582,27 +629,44 @@ struct Examine<'e, const OVERLAPS: bool, F: Fields> {
     excluded: &'e [F::Object],
     overlaps: bool,
     found: Vec<Vec<F::Object>>,
+    /// Objects whose slots were read, so that what they refer to is on its way into the cache.
+    waiting: [Option<(F::Object, u32)>; AHEAD],
+    next: usize,
 }
+
+/// How many objects are entered between asking the cache for what one refers to and looking at
+/// it. A power of two.
+const AHEAD: usize = 16;
 
 impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAPS, F> {
     type Tag = ();
     const ARRIVALS: bool = OVERLAPS;
     const STOPS: bool = true;
 
-    #[inline]
     fn object(&mut self, x: F::Object) {
+        self.enter(x, self.fields.class_of(x));
+    }
+
+    #[inline]
+    fn enter(&mut self, x: F::Object, class: ClassId) {
         let tests = self.tests;
-        let class = self.fields.class_of(x).0 as usize;
         // A class that is newer than the text is not in it.
-        let list = tests.by_class.get(class).copied().unwrap_or(0);
-        for &number in &tests.lists[list as usize] {
-            let tested = &tests.tests[number];
-            if !tests.collect && tested.decided.load(Relaxed) {
-                continue;
+        let place = tests.by_class.get(class.0 as usize).copied().unwrap_or(0);
+        if place == 0 {
+            return;
+        }
+        if tests.ahead.is_empty() {
+            return self.test(x, place);
+        }
+        for reader in &tests.ahead {
+            if let Held::Object(y) = self.fields.slot(reader, x) {
+                self.fields.prefetch(y);
             }
-            if (tested.test)(x) {
-                self.confirm(tested, x);
-            }
+        }
+        let next = self.next % AHEAD;
+        self.next += 1;
+        if let Some((x, place)) = self.waiting[next].replace((x, place)) {
+            self.test(x, place);
         }
     }
 
@@ -621,11 +685,34 @@ impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAP
 }
 
 impl<const OVERLAPS: bool, F: Fields> Examine<'_, OVERLAPS, F> {
+    /// Tests an object, as `by_class` says.
+    #[inline]
+    fn test(&mut self, x: F::Object, place: u32) {
+        let tests = self.tests;
+        let place = place as usize - 1;
+        match tests.tests.get(place) {
+            Some(tested) => self.test_one(tested, x),
+            None => {
+                for &number in &tests.lists[place - tests.tests.len()] {
+                    self.test_one(&tests.tests[number], x);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn test_one(&mut self, tested: &Tested<'_, F::Object>, x: F::Object) {
+        if (tested.test)(x) == Truth::True {
+            self.confirm(tested, x);
+        }
+    }
+
     /// Takes note of an object that decides, if it is in the range.
     #[cold]
     #[inline(never)]
     fn confirm(&mut self, tested: &Tested<'_, F::Object>, x: F::Object) {
-        if !self.tests.ground.is_in_range(tested.quantifier, x) {
+        let known = !self.tests.collect && tested.decided.load(Relaxed);
+        if known || !self.tests.ground.is_in_range(tested.quantifier, x) {
             return;
         }
         tested.decided.store(true, Relaxed);

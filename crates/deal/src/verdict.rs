@@ -14,7 +14,7 @@ use heaphound_heap::root::RootSet;
 
 use crate::datum::{Datum, compare};
 use crate::interpret::Ground;
-use crate::plan::Plan;
+use crate::plan::{Plan, relation_name};
 use crate::resolved::{
     CompareBy, CompareOp, Formula, Operand, Path, Program, Quantifier, Query, Relation, Rule,
     Select, Start, Statement, Step,
@@ -23,7 +23,10 @@ use crate::syntax::{AssertionKind, Fold, QuantifierKind, Severity, Span};
 use crate::traverse::{Outcome, Setting};
 
 /// Objects that are shown of those that break a rule.
-const MOST_SHOWN: usize = 5;
+pub(crate) const MOST_SHOWN: usize = 5;
+
+/// Why a rule has no answer whose hosts lead to null.
+pub(crate) const NULL: &str = "what stands outside of its quantifiers dereferences null";
 
 /// What came of a rule.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,32 +76,33 @@ pub fn judge<V: Readable>(
     if fails && !queries {
         outcomes = setting.run(plan, true);
     }
-    let judge = Judge {
-        setting,
-        plan,
-        text,
-        ground: setting.ground(),
-    };
+    let judge = Judge::new(setting, text);
     let rules = plan.rules.iter().map(|&rule| &setting.resolved.rules[rule]);
     rules
         .zip(&outcomes)
-        .map(|(rule, outcome)| judge.rule(rule, outcome))
+        .map(|(rule, outcome)| judge.rule(plan, rule, outcome))
         .collect()
 }
 
-struct Judge<'j, 'a, V: Readable> {
-    setting: &'j Setting<'a, V>,
-    plan: &'j Plan,
+/// Says what came of rules.
+pub(crate) struct Judge<'j, 'a, V: Readable> {
+    pub(crate) setting: &'j Setting<'a, V>,
     text: &'j str,
-    ground: Ground<'a, V::Fields<'a>>,
+    pub(crate) ground: Ground<'a, V::Fields<'a>>,
 }
 
-impl<'a, V: Readable> Judge<'_, 'a, V> {
-    fn rule(&self, rule: &Rule, outcome: &Outcome<V::Object>) -> Verdict<V::Object> {
+impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
+    pub(crate) fn new(setting: &'j Setting<'a, V>, text: &'j str) -> Self {
+        Self {
+            setting,
+            text,
+            ground: setting.ground(),
+        }
+    }
+
+    fn rule(&self, plan: &Plan, rule: &Rule, outcome: &Outcome<V::Object>) -> Verdict<V::Object> {
         if !outcome.answers {
-            return Verdict::Unanswered(
-                "what stands outside of its quantifiers dereferences null".into(),
-            );
+            return Verdict::Unanswered(NULL.into());
         }
         match &rule.program.statement {
             Statement::Query(query) => {
@@ -107,7 +111,10 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
             }
             Statement::Assertion(kind, formula) => match outcome.holds(&rule.program) {
                 Some(true) => Verdict::Holds,
-                _ => Verdict::Fails(Box::new(self.failure(rule, *kind, formula, outcome))),
+                _ => {
+                    let finding = self.failure(plan, rule, *kind, formula, outcome);
+                    Verdict::Fails(Box::new(finding))
+                }
             },
             _ => Verdict::Unanswered("it is not answered by a traversal".into()),
         }
@@ -115,6 +122,7 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
 
     fn failure(
         &self,
+        plan: &Plan,
         rule: &Rule,
         kind: AssertionKind,
         formula: &Formula,
@@ -122,7 +130,7 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
     ) -> Finding {
         let mut finding = finding_of(rule);
         if kind == AssertionKind::Disjoint && outcome.overlaps {
-            self.describe_overlap(&mut finding);
+            self.describe_overlap(plan, &mut finding);
             return finding;
         }
         let mut blamed = Vec::new();
@@ -136,7 +144,12 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
     }
 
     /// Says which objects have decided a quantifier, or that there are none.
-    fn describe(&self, finding: &mut Finding, quantifier: &Quantifier, found: &[V::Object]) {
+    pub(crate) fn describe(
+        &self,
+        finding: &mut Finding,
+        quantifier: &Quantifier,
+        found: &[V::Object],
+    ) {
         let text = source(self.text, quantifier.span);
         if found.is_empty() {
             finding.notes.push(match quantifier.kind {
@@ -231,8 +244,8 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
     }
 
     /// Says which objects are in two relations, with a path of each.
-    fn describe_overlap(&self, finding: &mut Finding) {
-        let both = self.setting.overlap(self.plan);
+    fn describe_overlap(&self, plan: &Plan, finding: &mut Finding) {
+        let both = self.setting.overlap(plan);
         finding.notes.push(match both.len() {
             1 => "1 object is in two relations".into(),
             count => format!("{count} objects are in two relations"),
@@ -244,7 +257,7 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
         let view = self.setting.view;
         let mut object = first;
         let mut shown = 0;
-        for relation in &self.plan.relations {
+        for relation in &plan.relations {
             let Some((trail, met)) = self.way(relation, &both, (shown > 0).then_some(object))
             else {
                 continue;
@@ -253,7 +266,7 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
                 object = met;
                 finding.objects.push(named(view, object));
             }
-            let name = source(self.text, relation.span);
+            let name = relation_name(self.text, self.setting.resolved, relation);
             finding.evidence.push(Evidence {
                 label: format!("reach[{name}]"),
                 path: trail.describe(view),
@@ -303,7 +316,7 @@ impl<'a, V: Readable> Judge<'_, 'a, V> {
         None
     }
 
-    fn query(&self, query: &Query, found: &[V::Object]) -> Answer<V::Object> {
+    pub(crate) fn query(&self, query: &Query, found: &[V::Object]) -> Answer<V::Object> {
         let limit = query.limit.map_or(found.len(), |limit| {
             usize::try_from(limit)
                 .unwrap_or(usize::MAX)

@@ -8,7 +8,7 @@ mod twin;
 
 use cases::{CASES, Case};
 use expect_test::{Expect, expect};
-use heaphound_deal::check::{Scope, compile};
+use heaphound_deal::check::{Scope, compile, constant};
 use heaphound_deal::resolved::HostSource;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
@@ -40,7 +40,7 @@ fn verdict(case: &Case, heap: &str) -> (bool, Vec<String>) {
         bound.map(|it| it.1.to_string())
     };
     let names: Vec<&str> = case.binds.iter().map(|it| it.0).collect();
-    match answer(&heap, case.text, &names, &bind, case.asker) {
+    match answer(&heap, case.text, (&names, case.values), &bind, case.asker) {
         Answer::Verdict(verdict) => {
             let all = verdict
                 .shown
@@ -61,7 +61,7 @@ fn read(text: &str) -> Snapshot {
 fn answer(
     heap: &Snapshot,
     text: &str,
-    names: &[&str],
+    (names, values): (&[&str], &[(&str, &str)]),
     bind: &dyn Fn(&str) -> Option<String>,
     asker: Option<&str>,
 ) -> Answer<ObjectId> {
@@ -69,6 +69,9 @@ fn answer(
     let mut scope = Scope::new(heap.classes());
     for name in names {
         scope = scope.bind(name, None);
+    }
+    for (name, value) in values {
+        scope = scope.bind_value(name, constant(value).expect("a value"));
     }
     let resolved = compile("case", text, &scope).unwrap_or_else(|wrong| panic!("{wrong}"));
     let world = World {
@@ -88,7 +91,7 @@ fn answer(
 /// What a text comes to on a heap, with objects by their names. `it` is null.
 fn check(heap: &str, asker: Option<&str>, text: &str, expected: Expect) {
     let heap = read(heap);
-    let answer = answer(&heap, text, &["it"], &|_| None, asker);
+    let answer = answer(&heap, text, (&["it"], &[]), &|_| None, asker);
     let mut shown = format!("{answer:?}");
     for object in heap.objects() {
         shown = shown.replace(&format!("{object:?}"), &heap.name_of(object));
@@ -316,7 +319,7 @@ fn null_is_in_no_set_and_leads_nowhere() {
         "!(exists Node x: x.val == it.val)",
     ] {
         let heap = read(LIST);
-        match answer(&heap, text, &["it"], &|_| None, None) {
+        match answer(&heap, text, (&["it"], &[]), &|_| None, None) {
             Answer::Verdict(verdict) => assert!(verdict.holds, "{text}"),
             other => panic!("{text}: {other:?}"),
         }

@@ -14,6 +14,7 @@
 //! A new trace takes a new number, so that nothing has to be cleared in between; and an
 //! object carries one of them at a time.
 
+use crate::class::ClassId;
 use crate::root::RootSet;
 use crate::view::HeapView;
 
@@ -79,6 +80,13 @@ pub trait Visitor<O>: Send {
     #[inline]
     fn object(&mut self, object: O) {
         let _ = object;
+    }
+
+    /// An object of that class is entered. Whoever traces knows the class; most do not ask.
+    #[inline]
+    fn enter(&mut self, object: O, class: ClassId) {
+        let _ = class;
+        self.object(object);
     }
 
     /// A slot was read; its target has not been touched.

@@ -9,7 +9,7 @@ use heaphound_heap::finding as heap;
 use serde::Serialize;
 
 use crate::answer::{Answer, Members, Verdict};
-use crate::{Info, Report, Written};
+use crate::{Info, Report, Rules, Written};
 
 /// The version of the format.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -20,6 +20,7 @@ pub fn report(report: &Report) -> String {
         answer: report.answer.as_ref().map(AnswerJson::from),
         info: report.info.as_ref(),
         written: report.written.as_ref(),
+        rules: report.rules.as_ref(),
         findings: report.findings.iter().map(FindingJson::from).collect(),
         ..Document::new(&report.command, &report.heap)
     })
@@ -51,6 +52,8 @@ struct Document<'a> {
     info: Option<&'a Info>,
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<&'a Written>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<&'a Rules>,
     findings: Vec<FindingJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorJson<'a>>,
@@ -66,6 +69,7 @@ impl<'a> Document<'a> {
             answer: None,
             info: None,
             written: None,
+            rules: None,
             findings: Vec::new(),
             error: None,
         }

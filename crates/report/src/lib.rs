@@ -28,6 +28,7 @@
 pub mod answer;
 pub mod info;
 pub mod json;
+pub mod rules;
 mod shorten;
 pub mod text;
 
@@ -35,6 +36,7 @@ use heaphound_heap::finding::Finding;
 
 pub use answer::{Answer, Members, Verdict};
 pub use info::Info;
+pub use rules::Rules;
 
 /// All that one run of a command says.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -49,6 +51,8 @@ pub struct Report {
     pub info: Option<Info>,
     /// What was written, if anything was.
     pub written: Option<Written>,
+    /// What came of rules, if there were any.
+    pub rules: Option<Rules>,
     /// What is notable.
     pub findings: Vec<Finding>,
 }

@@ -219,9 +219,9 @@ fn what_is_wrong_is_shown_with_its_place() {
     check(
         "'reach(d)' --bind d",
         expect![[r#"
-        error: `d` should be NAME=OBJECT, as in `--bind d=static:list`
-        exit code 2
-    "#]],
+            error: `d` should be NAME=OBJECT or NAME=VALUE, as in `--bind d=static:list`
+            exit code 2
+        "#]],
     );
     check(
         "'reach(d)' --bind d=Pol",

@@ -13,11 +13,10 @@ fn the_guide_shows_what_commands_print() {
     let guide = fs::read_to_string(here.join("../../docs/command.md")).unwrap();
     let directory = std::env::temp_dir().join(format!("heaphound-guide-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
-    fs::copy(
-        here.join("tests/heaps/web.heap"),
-        directory.join("web.heap"),
-    )
-    .unwrap();
+    for file in ["web.heap", "web.deal"] {
+        let from = here.join("tests/heaps").join(file);
+        fs::copy(from, directory.join(file)).unwrap();
+    }
     let mut told = String::new();
     let mut session = Session::new(directory.clone());
     for line in guide.lines() {

@@ -43,6 +43,12 @@ fn every_command_fits_the_schema() {
         ("path web.heap Connection#1 --count 3", 0),
         ("path web.heap Orphan", 1),
         ("info web.heap", 0),
+        ("check web.heap --rules web.deal", 1),
+        ("check web.heap 'query Connection c'", 0),
+        ("check web.heap 'instances(Pool) < 2'", 0),
+        ("check web.heap 'is_thread_owned(Log#1)'", 2),
+        ("deal explain web.deal", 0),
+        ("deal fmt --check web.deal", 0),
         ("info names.heap", 0),
     ] {
         check(line, code);

@@ -3,6 +3,11 @@
 //! A case is a command line and all that it prints: stdout, then stderr, then the exit code
 //! if it is not 0. Cases run in a directory with the heaps of `tests/heaps`.
 
+#[allow(dead_code)]
+#[path = "../../../deal/tests/cases/mod.rs"]
+mod cases;
+mod check;
+mod deal;
 mod eval;
 mod files;
 mod guide;

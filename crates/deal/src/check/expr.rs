@@ -17,6 +17,9 @@ impl Checker<'_> {
     pub(super) fn term(&mut self, expr: &Expr) -> Term {
         let span = expr.span;
         let term = match &expr.kind {
+            ExprKind::Name(name) if self.bound_value(name).is_some() => {
+                self.bound_value(name).map(bound)
+            }
             ExprKind::Name(_) | ExprKind::Host(_) | ExprKind::Field(..) | ExprKind::Element(..) => {
                 self.value(expr)
             }
@@ -141,45 +144,11 @@ impl Checker<'_> {
     }
 
     fn constant(&mut self, constant: &syntax::Constant, span: Span) -> Option<Term> {
-        let none = Kinds::none();
-        let plain = |value| Constant::Plain(value);
-        let (constant, kinds) = match constant {
-            syntax::Constant::Null => (Constant::Null, Kinds { null: true, ..none }),
-            syntax::Constant::Bool(value) => (
-                plain(Value::Bool(*value)),
-                Kinds {
-                    truth: true,
-                    ..none
-                },
-            ),
-            syntax::Constant::Integer(value) => {
-                let value = match (u64::try_from(*value), i64::try_from(*value)) {
-                    (Ok(value), _) => Value::Unsigned(value),
-                    (_, Ok(value)) => Value::Signed(value),
-                    _ => {
-                        self.wrong(span, "no field holds a number as large as this");
-                        return None;
-                    }
-                };
-                (plain(value), Kinds::number())
-            }
-            syntax::Constant::Float(value) => (plain(Value::Float(*value)), Kinds::number()),
-            syntax::Constant::Size(count, unit) => {
-                let bytes = count.saturating_mul(unit.bytes());
-                (plain(Value::Unsigned(bytes)), Kinds::number())
-            }
-            syntax::Constant::Text(text) => {
-                (Constant::Text(text.clone()), Kinds { text: true, ..none })
-            }
-            syntax::Constant::Char(c) => (
-                plain(Value::Char(*c)),
-                Kinds {
-                    character: true,
-                    ..none
-                },
-            ),
-        };
-        Some(Term::Value(Operand::Constant(constant), kinds))
+        let resolved = resolve(constant);
+        if resolved.is_none() {
+            self.wrong(span, "no field holds a number as large as this");
+        }
+        resolved.map(bound)
     }
 
     /// An expression that must be a set.
@@ -378,4 +347,44 @@ impl Checker<'_> {
         self.variables.push((variable.text.clone(), id));
         id
     }
+}
+
+/// What a constant of a text is; none if no field can hold it.
+pub(super) fn resolve(constant: &syntax::Constant) -> Option<Constant> {
+    Some(match constant {
+        syntax::Constant::Null => Constant::Null,
+        syntax::Constant::Bool(value) => Constant::Plain(Value::Bool(*value)),
+        syntax::Constant::Integer(value) => {
+            Constant::Plain(match (u64::try_from(*value), i64::try_from(*value)) {
+                (Ok(value), _) => Value::Unsigned(value),
+                (_, Ok(value)) => Value::Signed(value),
+                _ => return None,
+            })
+        }
+        syntax::Constant::Float(value) => Constant::Plain(Value::Float(*value)),
+        syntax::Constant::Size(count, unit) => {
+            Constant::Plain(Value::Unsigned(count.saturating_mul(unit.bytes())))
+        }
+        syntax::Constant::Text(text) => Constant::Text(text.clone()),
+        syntax::Constant::Char(c) => Constant::Plain(Value::Char(*c)),
+    })
+}
+
+/// A constant as a term.
+fn bound(constant: Constant) -> Term {
+    let none = Kinds::none();
+    let kinds = match &constant {
+        Constant::Null => Kinds { null: true, ..none },
+        Constant::Text(_) => Kinds { text: true, ..none },
+        Constant::Plain(Value::Bool(_)) => Kinds {
+            truth: true,
+            ..none
+        },
+        Constant::Plain(Value::Char(_)) => Kinds {
+            character: true,
+            ..none
+        },
+        Constant::Plain(_) => Kinds::number(),
+    };
+    Term::Value(Operand::Constant(constant), kinds)
 }

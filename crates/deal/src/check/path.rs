@@ -4,8 +4,8 @@ use super::kinds::Kinds;
 use super::{Checker, Term};
 use crate::diagnostic::Diagnostic;
 use crate::resolved::{
-    ClassSet, Dereference, Field, FieldId, FieldPlace, Host, HostId, HostSource, Operand, Path,
-    Start, Step,
+    ClassSet, Constant, Dereference, Field, FieldId, FieldPlace, Host, HostId, HostSource, Operand,
+    Path, Start, Step,
 };
 use crate::syntax::{Expr, ExprKind, HostName, Name, Span};
 
@@ -16,6 +16,16 @@ impl Checker<'_> {
         self.variables.iter().any(|(it, _)| it == name)
             || self.lets.contains_key(name)
             || self.scope.hosts.iter().any(|(it, _)| it == name)
+            || self.scope.value(name).is_some()
+    }
+
+    /// The value that a name stands for, if nothing nearer has that name.
+    pub(super) fn bound_value(&self, name: &str) -> Option<Constant> {
+        let is_near = |(it, _): &(String, _)| it == name;
+        match self.variables.iter().any(is_near) || self.lets.contains_key(name) {
+            true => None,
+            false => self.scope.value(name).cloned(),
+        }
     }
 
     /// What a name stands for.
@@ -40,7 +50,8 @@ impl Checker<'_> {
                 let message = format!("`{name}` is not bound");
                 let variables = self.variables.iter().map(|(it, _)| it);
                 let hosts = self.scope.hosts.iter().map(|(it, _)| it);
-                let known = variables.chain(self.lets.keys()).chain(hosts);
+                let values = self.scope.values.iter().map(|(it, _)| it);
+                let known = variables.chain(self.lets.keys()).chain(hosts).chain(values);
                 let diagnostic =
                     Diagnostic::new(span, message).meant(name, known.map(String::as_str));
                 self.report(diagnostic);
@@ -210,7 +221,7 @@ impl Checker<'_> {
     /// An expression that must be a path.
     pub(super) fn path(&mut self, expr: &Expr) -> Option<(Path, Kinds)> {
         match &expr.kind {
-            ExprKind::Name(name) => self.name(name, expr.span),
+            ExprKind::Name(name) if self.bound_value(name).is_none() => self.name(name, expr.span),
             ExprKind::Host(name) => self.host_name(name, expr.span),
             ExprKind::Field(of, field) => self.field(of, field, expr.span),
             ExprKind::Element(of, index) => self.element(of, *index, expr.span),

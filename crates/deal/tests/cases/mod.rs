@@ -16,6 +16,8 @@ pub struct Case {
     pub fails: &'static str,
     /// The host variables, and the objects that they stand for.
     pub binds: &'static [(&'static str, &'static str)],
+    /// The host variables that stand for values, and the values.
+    pub values: &'static [(&'static str, &'static str)],
     /// The thread that asks.
     pub asker: Option<&'static str>,
     /// The objects that show why it fails, for all quantifiers, in the order of the heap: of a
@@ -30,6 +32,7 @@ const NONE: Case = Case {
     holds: "",
     fails: "",
     binds: &[],
+    values: &[],
     asker: None,
     shown: &[],
 };
@@ -94,8 +97,29 @@ pub const CASES: &[Case] = &[
         ..NONE
     },
     Case {
-        // The paper has a number by the name of `threshold`; our host variables are objects.
         name: "what is hot is cached, and something else ends",
+        text: "assertion((∀x ∈ Node : (x.data > threshold) ⇒ Rhotcache(x)) ∧
+                         (∃y ∈ Node : ¬Rhotcache(y) ∧ y.next = null))",
+        holds: "
+            root main -> Cache#1, Node#3
+            Cache#1.first -> Node#1
+            Node#1 { next -> Node#2, data = 11 }
+            Node#2 { next -> null, data = 5 }
+            Node#3 { next -> null, data = 10 }",
+        fails: "
+            root main -> Cache#1, Node#3
+            Cache#1.first -> Node#1
+            Node#1 { next -> Node#2, data = 11 }
+            Node#2 { next -> null, data = 5 }
+            Node#3 { next -> null, data = 12 }",
+        binds: &[("hotcache", "Cache#1")],
+        values: &[("threshold", "10")],
+        // It broke the first part; the second has a witness, the same.
+        shown: &["Node#3", "Node#3"],
+        ..NONE
+    },
+    Case {
+        name: "what is hot is cached, by a limit that the heap has",
         text: "assertion((∀x ∈ Node : (x.data > config.threshold) ⇒ Rhotcache(x)) ∧
                          (∃y ∈ Node : ¬Rhotcache(y) ∧ y.next = null))",
         holds: "

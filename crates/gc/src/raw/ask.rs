@@ -22,15 +22,15 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 
-use heaphound_heap::FieldKind;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::{self, Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visits};
 use heaphound_heap::view::HeapView;
+use heaphound_heap::{ClassId, FieldKind};
 
 use super::handle::{Root, Static, Weak};
 use super::header::{Epoch, Word};
-use super::mark::{Marked, Start, VisitMark, Visitor, mark};
+use super::mark::{Marked, OnceMark, Start, VisitMark, Visitor, mark};
 use super::mutator::{Local, Mutator, MutatorShared};
 use super::object::Managed;
 use super::region::Raw;
@@ -303,6 +303,12 @@ impl<'v> Traceable for StoppedHeap<'v> {
             // The values of a few ephemerons are not worth waking anybody.
             let mut rest = watches.split_off(workers);
             let (mut marked, back) = match (phase.filter, collection) {
+                (Filter::Once { since, avoid }, Some(epoch)) => mark(
+                    ground,
+                    OnceMark::new(since, phase.mark, avoid, epoch),
+                    &starts,
+                    watches,
+                ),
                 (Filter::Follow, None) => mark(
                     ground,
                     marker_of::<false>(phase, collection),
@@ -404,9 +410,10 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>> Visitor for Watch<'v, V> {
     const STOPS: bool = V::STOPS;
 
     #[inline]
-    fn object(&mut self, raw: Raw, _: Word, _: usize) {
+    fn object(&mut self, raw: Raw, word: Word, _: usize) {
         self.entered += 1;
-        self.visitor.object(ObjectId(raw, self.brand));
+        let object = ObjectId(raw, self.brand);
+        self.visitor.enter(object, ClassId(word.class()));
     }
 
     #[inline]

@@ -179,6 +179,12 @@ impl Word {
     }
 
     #[inline]
+    pub(crate) fn with_epoch_and_visit(self, epoch: Epoch, visit: u8) -> Self {
+        let bits = epoch.0 | (visit as u64) << VISIT_SHIFT;
+        Self(self.0 & !(EPOCH_MASK | VISIT_MASK) | bits)
+    }
+
+    #[inline]
     pub(crate) fn forwarded_to(self) -> Option<Raw> {
         (self.0 & FORWARDED != 0).then_some(Raw((self.0 >> 32) as u32))
     }

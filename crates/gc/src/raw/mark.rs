@@ -207,6 +207,60 @@ impl<const FULL: bool> Marker for VisitMark<FULL> {
     }
 }
 
+/// The mark of one of a series of phases that work for a collection and between them enter each
+/// object once: [`Filter::Once`], made quick.
+#[derive(Clone, Copy)]
+pub(crate) struct OnceMark {
+    since: u8,
+    visit: u8,
+    avoid: u8,
+    epoch: Epoch,
+}
+
+impl OnceMark {
+    pub(crate) fn new(since: Visit, visit: Visit, avoid: Visit, epoch: Epoch) -> Self {
+        Self {
+            since: since.0,
+            visit: visit.0,
+            avoid: avoid.0,
+            epoch,
+        }
+    }
+}
+
+impl Marker for OnceMark {
+    #[inline]
+    fn look(self, word: Word) -> Look {
+        let visit = word.visit();
+        if visit.wrapping_sub(self.since) <= self.visit - self.since {
+            // As for others: who was entered without the collection is owed to it.
+            return match word.is_marked(self.epoch) {
+                true => Look::Old,
+                false => Look::Aside,
+            };
+        }
+        match visit == self.avoid {
+            true => Look::Aside,
+            false => Look::New,
+        }
+    }
+
+    #[inline]
+    fn mark(self, word: Word) -> Word {
+        word.with_epoch_and_visit(self.epoch, self.visit)
+    }
+
+    #[inline]
+    fn counts(self, word: Word) -> bool {
+        !word.is_marked(self.epoch)
+    }
+
+    #[inline]
+    fn is_marked(self, word: Word) -> bool {
+        word.visit() == self.visit
+    }
+}
+
 /// A reference to start from, and what it brings along.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<T> {

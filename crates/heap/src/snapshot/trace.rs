@@ -156,7 +156,7 @@ impl<V: Visitor<ObjectId>> Worker<'_, V> {
             return;
         }
         self.objects += 1;
-        self.visitor.object(object);
+        self.visitor.enter(object, self.heap.class_of(object));
         let Self { heap, visitor, .. } = self;
         heap.for_each_target(object, |to| {
             let tag = match V::READS {

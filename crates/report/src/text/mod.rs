@@ -6,6 +6,7 @@
 mod info;
 mod page;
 mod path;
+mod rules;
 
 use anstyle::{AnsiColor, Style};
 use heaphound_heap::finding::{Evidence, Finding, Severity};
@@ -30,8 +31,13 @@ pub fn report(report: &Report, width: usize) -> String {
     if let Some(written) = &report.written {
         put_written(&mut page, written);
     }
-    for finding in &report.findings {
-        put_finding(&mut page, finding);
+    match &report.rules {
+        Some(rules) => rules::put(&mut page, rules, &report.findings),
+        None => {
+            for finding in &report.findings {
+                put_finding(&mut page, finding);
+            }
+        }
     }
     page.finish()
 }

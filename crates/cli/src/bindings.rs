@@ -1,0 +1,63 @@
+//! What `--bind` gives: names for objects and values.
+
+use heaphound_deal::bind::Binder;
+use heaphound_deal::check::{Scope, constant};
+use heaphound_deal::resolved::Constant;
+use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::view::HeapView;
+
+use crate::names::Names;
+use crate::problem::Problem;
+
+/// The host variables of a text.
+pub struct Bindings {
+    /// Those that are objects; none is null.
+    objects: Vec<(String, Option<ObjectId>)>,
+    values: Vec<(String, Constant)>,
+}
+
+impl Bindings {
+    /// Reads `d=static:list`, `limit=17`, `name="text"`, `d=null`.
+    pub fn read(given: &[String], names: &Names<'_>) -> Result<Self, Problem> {
+        let mut bindings = Self {
+            objects: Vec::new(),
+            values: Vec::new(),
+        };
+        for bind in given {
+            let Some((name, what)) = bind.split_once('=') else {
+                let example = "NAME=OBJECT or NAME=VALUE, as in `--bind d=static:list`";
+                return Err(Problem(format!("`{bind}` should be {example}")));
+            };
+            let (name, what) = (name.trim().to_string(), what.trim());
+            match constant(what) {
+                Some(Constant::Null) => bindings.objects.push((name, None)),
+                Some(value) => bindings.values.push((name, value)),
+                None => bindings.objects.push((name, Some(names.object(what)?))),
+            }
+        }
+        Ok(bindings)
+    }
+
+    /// What a text about a heap can refer to.
+    pub fn scope<'h>(&self, heap: &'h Snapshot) -> Scope<'h> {
+        let mut scope = Scope::new(heap.classes());
+        for (name, object) in &self.objects {
+            scope = scope.bind(name, object.map(|it| heap.class_of(it)));
+        }
+        for (name, value) in &self.values {
+            scope = scope.bind_value(name, value.clone());
+        }
+        scope
+    }
+
+    /// What the hosts of a text stand for on a heap.
+    pub fn binder<'h>(&self, heap: &'h Snapshot, asker: Option<&str>) -> Binder<'h, Snapshot> {
+        let mut binder = Binder::of(heap)
+            .ask_as(asker)
+            .objects(|class, number| heap.find(class, number));
+        for (name, object) in &self.objects {
+            binder = binder.variable(name, *object);
+        }
+        binder
+    }
+}

@@ -1,0 +1,522 @@
+//! Evaluates all that a text says on one view: what a rule file is for.
+//!
+//! Assertions and queries go through the traversals that they share ([`plan`](crate::plan),
+//! [`verdict`](crate::verdict)), GC assertions through [`gc`], everything else through
+//! [`expr`]; what came of them is told in the order of the text.
+//!
+//! A value that the heap does not have is unlike everything, which can make a rule hold that
+//! ought not to. So whoever asks for it ([`Evaluation::seek_unknown`]) is told which rules
+//! read such values.
+
+use heaphound_heap::class::Elements;
+use heaphound_heap::fields::Readable;
+use heaphound_heap::finding::{Evidence, Finding};
+use heaphound_heap::path::{Search, named, shortest};
+use heaphound_heap::probe::{ProbeError, Probes};
+use heaphound_heap::root::RootSet;
+use heaphound_heap::view::live_objects;
+
+use crate::bind::Bindings;
+use crate::datum::Datum;
+use crate::diagnostic::Diagnostic;
+use crate::expr::{self, Expression, Matching, Told};
+use crate::gc;
+use crate::plan::{Plans, decides};
+use crate::resolved::{
+    CompareBy, Formula, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule, Select, Source,
+    Start, Statement,
+};
+use crate::syntax::QuantifierKind;
+use crate::traverse::Setting;
+use crate::verdict::{self, Answer, Judge, Verdict, finding_of};
+
+/// What a text is evaluated on.
+pub struct Evaluation<'a, V: Readable> {
+    view: &'a V,
+    resolved: &'a Resolved,
+    text: &'a str,
+    hosts: Vec<Option<V::Object>>,
+    bindings: &'a Bindings<V::Object>,
+    asker: Option<String>,
+    labelled: Vec<Vec<V::Object>>,
+    threads: usize,
+    unknown: bool,
+}
+
+/// What came of a rule or a statement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Judged<O> {
+    /// What came of it.
+    pub verdict: Verdict<O>,
+    /// What else one should know.
+    pub notes: Vec<String>,
+}
+
+impl<'a, V: Readable> Evaluation<'a, V> {
+    /// A text that was resolved, and what its hosts are on a view. Nobody asks, no object has
+    /// a label, and as many threads trace as there are cores.
+    pub fn new(
+        view: &'a V,
+        resolved: &'a Resolved,
+        text: &'a str,
+        bindings: &'a Bindings<V::Object>,
+    ) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let hosts = (0..resolved.hosts.len()).map(|it| bindings.get(HostId(it as u32)));
+        Self {
+            view,
+            resolved,
+            text,
+            hosts: hosts.collect(),
+            bindings,
+            asker: None,
+            labelled: vec![Vec::new(); resolved.labels.len()],
+            threads: cores.min(16),
+            unknown: false,
+        }
+    }
+
+    /// With a thread that asks: the one with which the hosts were bound.
+    ///
+    /// # Errors
+    /// If the heap has no such thread.
+    pub fn ask_as(mut self, thread: &str) -> Result<Self, ProbeError> {
+        match self.view.threads().iter().any(|it| it == thread) {
+            true => self.asker = Some(thread.into()),
+            false => return Err(ProbeError::UnknownThread(thread.into())),
+        }
+        Ok(self)
+    }
+
+    /// How many threads trace.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.clamp(1, 256);
+        self
+    }
+
+    /// With the objects that have a label.
+    #[must_use]
+    pub fn label(mut self, label: &str, mut objects: Vec<V::Object>) -> Self {
+        objects.sort_unstable();
+        let labels = self.resolved.labels.iter();
+        if let Some(place) = labels.into_iter().position(|it| it == label) {
+            self.labelled[place] = objects;
+        }
+        self
+    }
+
+    /// Says in notes which rules read values that the heap does not have. Takes a walk over
+    /// all live objects more.
+    #[must_use]
+    pub fn seek_unknown(mut self) -> Self {
+        self.unknown = true;
+        self
+    }
+
+    /// Evaluates all rules and statements: what came of each, in the order of the text.
+    pub fn run(&self) -> Vec<Judged<V::Object>> {
+        let plans = Plans::new(self.resolved);
+        let rules = &self.resolved.rules;
+        let mut all: Vec<Option<Judged<V::Object>>> = vec![None; rules.len()];
+        let judged = |verdict| Judged {
+            verdict,
+            notes: Vec::new(),
+        };
+        let setting = self.setting();
+        for plan in &plans.traversals {
+            let verdicts = verdict::judge(&setting, plan, self.text);
+            for (&place, verdict) in plan.rules.iter().zip(verdicts) {
+                all[place] = Some(judged(verdict));
+            }
+        }
+        for &place in &plans.gc {
+            let verdict = gc::judge(&setting, &rules[place], self.text);
+            all[place] = Some(judged(verdict));
+        }
+        if !plans.expressions.is_empty() {
+            let mut probes = Probes::of(self.view).threads(self.threads);
+            if let Some(asker) = &self.asker {
+                probes = probes.ask_as(asker).expect("the heap has that thread");
+            }
+            for &place in &plans.expressions {
+                all[place] = Some(self.expression(&setting, &probes, &rules[place]));
+            }
+        }
+        let mut all: Vec<Judged<V::Object>> = all
+            .into_iter()
+            .map(|it| it.expect("each rule has one plan"))
+            .collect();
+        if self.unknown {
+            self.note_unknown(&setting, &plans, &mut all);
+        }
+        all
+    }
+
+    /// What traversals run on.
+    fn setting(&self) -> Setting<'_, V> {
+        let mut setting = Setting {
+            view: self.view,
+            resolved: self.resolved,
+            hosts: &self.hosts,
+            labelled: &self.labelled,
+            asker: self.bindings.asker(),
+            threads: self.threads,
+            interpret: false,
+            sources_live: true,
+        };
+        setting.sources_live = self.sources_live(&setting);
+        setting
+    }
+
+    /// Whether all sources and exclusions of relations live: traversals enter both. Most are
+    /// what a root refers to; only if one is not, the heap is asked.
+    fn sources_live(&self, setting: &Setting<'_, V>) -> bool {
+        let ground = setting.ground();
+        let relations = self
+            .resolved
+            .rules
+            .iter()
+            .flat_map(|it| &it.program.relations);
+        let sources = relations
+            .flat_map(|it| &it.parts)
+            .flat_map(|it| it.source.iter().chain(&it.exclusions))
+            .filter_map(|path| match ground.walk(path, None) {
+                Datum::Object(object) => Some(object),
+                _ => None,
+            });
+        let mut sources: Vec<V::Object> = sources.collect();
+        sources.sort_unstable();
+        sources.dedup();
+        self.view.for_each_root_target(RootSet::All, |object| {
+            if let Ok(place) = sources.binary_search(&object) {
+                sources.remove(place);
+            }
+        });
+        if sources.is_empty() {
+            return true;
+        }
+        let live = Probes::of(self.view).threads(self.threads).reach_all();
+        sources.into_iter().all(|source| live.has(source))
+    }
+}
+
+// Expressions.
+impl<V: Readable> Evaluation<'_, V> {
+    fn expression(
+        &self,
+        setting: &Setting<'_, V>,
+        probes: &Probes<'_, V>,
+        rule: &Rule,
+    ) -> Judged<V::Object> {
+        let expression = match &rule.program.statement {
+            Statement::Query(query) => Some(Expression::found(
+                self.resolved,
+                rule,
+                query.found,
+                Matching::Probes,
+            )),
+            _ => Expression::of(self.resolved, rule, Matching::Probes),
+        };
+        let unanswered = |reason: String| Judged {
+            verdict: Verdict::Unanswered(reason),
+            notes: Vec::new(),
+        };
+        let Some(expression) = expression else {
+            return unanswered("it is no expression".into());
+        };
+        let evaluated = match self.evaluate(&expression, probes) {
+            Ok(evaluated) => evaluated,
+            Err(wrong) => return unanswered(self.reason(&wrong)),
+        };
+        let judge = Judge::new(setting, self.text);
+        let verdict = match (evaluated.answer, &rule.program.statement) {
+            (expr::Answer::Truth(true), _) => Verdict::Holds,
+            (expr::Answer::Truth(false), statement) => {
+                let mut finding = finding_of(rule);
+                if let Statement::Formula(formula) = statement {
+                    self.show(&judge, probes, rule, formula, &mut finding);
+                }
+                Verdict::Fails(Box::new(finding))
+            }
+            (expr::Answer::Set(set), Statement::Query(query)) => {
+                Verdict::Found(judge.query(query, set.as_slice()))
+            }
+            (expr::Answer::Set(set), _) => {
+                let objects: Vec<V::Object> = set.iter().collect();
+                let count = objects.len();
+                Verdict::Found(Answer::Objects(objects, count))
+            }
+            (expr::Answer::Value(value), _) => Verdict::Found(Answer::Value(match value {
+                Told::Null => Datum::Null,
+                Told::Object(object) => Datum::Object(object),
+                Told::Plain(value) => Datum::Plain(value),
+                Told::Text(text) => Datum::Text(text),
+                Told::Unknown => Datum::Unknown,
+            })),
+        };
+        let notes = evaluated.unknown.map(|span| {
+            let place = verdict::source(self.text, span);
+            format!("the heap does not have all values of `{place}`: those are unlike everything")
+        });
+        Judged {
+            verdict,
+            notes: notes.into_iter().collect(),
+        }
+    }
+
+    fn evaluate(
+        &self,
+        expression: &Expression<'_>,
+        probes: &Probes<'_, V>,
+    ) -> Result<expr::Evaluated<V::Object>, Diagnostic> {
+        let has_label = |object: V::Object, label: &str| {
+            let mut labels = self.resolved.labels.iter().zip(&self.labelled);
+            let objects = labels.find(|(name, _)| *name == label);
+            objects.is_some_and(|(_, objects)| objects.binary_search(&object).is_ok())
+        };
+        expression.evaluate_with(probes, self.bindings, &has_label)
+    }
+
+    fn reason(&self, wrong: &Diagnostic) -> String {
+        let hint = wrong.hint.as_ref().map(|hint| format!(" ({hint})"));
+        let place = verdict::source(self.text, wrong.span);
+        let hint = hint.unwrap_or_default();
+        match place.is_empty() {
+            true => format!("{}{hint}", wrong.message),
+            false => format!("`{place}`: {}{hint}", wrong.message),
+        }
+    }
+
+    /// Says why an expression is false: which objects its outermost quantifiers found, and
+    /// which path it is about.
+    fn show(
+        &self,
+        judge: &Judge<'_, '_, V>,
+        probes: &Probes<'_, V>,
+        rule: &Rule,
+        formula: &Formula,
+        finding: &mut Finding,
+    ) {
+        match formula {
+            Formula::Not(a) => self.show(judge, probes, rule, a, finding),
+            Formula::And(a, b)
+            | Formula::Or(a, b)
+            | Formula::Implies(a, b)
+            | Formula::Iff(a, b) => {
+                self.show(judge, probes, rule, a, finding);
+                self.show(judge, probes, rule, b, finding);
+            }
+            Formula::Quantified(id) => {
+                let quantifier = &rule.program.quantifiers[id.0 as usize];
+                if let Some(found) = self.found(probes, rule, *id) {
+                    judge.describe(finding, quantifier, &found);
+                }
+            }
+            Formula::Dom(Source::Object(above), below) => {
+                self.show_bypass(judge, probes, above, below, finding);
+            }
+            Formula::Probe(probe) => match &**probe {
+                Probe::IsObjectOwned(above, below) => {
+                    self.show_bypass(judge, probes, above, below, finding);
+                }
+                Probe::IsThreadOwned(of, _) => self.show_path(judge, of, finding),
+                _ => {}
+            },
+            Formula::Dom(Source::Set(_), of) | Formula::In(of, _) => {
+                self.show_path(judge, of, finding);
+            }
+            _ => {}
+        }
+    }
+
+    /// The objects that decide a quantifier.
+    fn found(
+        &self,
+        probes: &Probes<'_, V>,
+        rule: &Rule,
+        id: QuantifierId,
+    ) -> Option<Vec<V::Object>> {
+        let mut rule = rule.clone();
+        let quantifier = &mut rule.program.quantifiers[id.0 as usize];
+        quantifier.body = decides(quantifier);
+        quantifier.range = None;
+        quantifier.kind = QuantifierKind::SetOf;
+        let expression = Expression::found(self.resolved, &rule, id, Matching::Probes);
+        match self.evaluate(&expression, probes).ok()?.answer {
+            expr::Answer::Set(set) => Some(set.iter().collect()),
+            _ => None,
+        }
+    }
+
+    fn show_bypass(
+        &self,
+        judge: &Judge<'_, '_, V>,
+        probes: &Probes<'_, V>,
+        above: &Path,
+        below: &Path,
+        finding: &mut Finding,
+    ) {
+        let object = |path: &Path| match judge.ground.walk(path, None) {
+            Datum::Object(object) if path.is_host() => Some(object),
+            _ => None,
+        };
+        let (Some(above), Some(below)) = (object(above), object(below)) else {
+            return;
+        };
+        for object in [above, below] {
+            finding.objects.push(named(self.view, object));
+        }
+        let (name, owner) = (self.view.name_of(below), self.view.name_of(above));
+        match probes.is_reachable(above, below) {
+            true => {
+                let trail = probes.bypass(above, below);
+                finding.evidence.extend(trail.map(|trail| Evidence {
+                    label: format!("a path leads to {name} around {owner}"),
+                    path: trail.describe(self.view),
+                }));
+            }
+            false => {
+                let note = format!("no path leads from {owner} to {name}");
+                finding.notes.push(note);
+            }
+        }
+    }
+
+    /// The way to an object that an expression is about.
+    fn show_path(&self, judge: &Judge<'_, '_, V>, path: &Path, finding: &mut Finding) {
+        let Datum::Object(object) = judge.ground.walk(path, None) else {
+            return;
+        };
+        finding.objects.push(named(self.view, object));
+        let mut visits = self.view.visits();
+        let trail = shortest(self.view, &mut visits, &Search::everywhere(), object);
+        finding.evidence.extend(trail.map(|trail| Evidence {
+            label: "how it is held".into(),
+            path: trail.describe(self.view),
+        }));
+    }
+}
+
+// Values that the heap does not have.
+impl<V: Readable> Evaluation<'_, V> {
+    fn note_unknown(&self, setting: &Setting<'_, V>, plans: &Plans, all: &mut [Judged<V::Object>]) {
+        // What is read, and of the objects of which quantifier.
+        let mut reads: Vec<Read<'_, V::Object>> = Vec::new();
+        for &place in plans.traversals.iter().flat_map(|plan| &plan.rules) {
+            let program = &self.resolved.rules[place].program;
+            for (id, quantifier) in program.quantifiers.iter().enumerate() {
+                let mut paths = Vec::new();
+                read_by(&quantifier.body, &mut paths);
+                if let Some(range) = &quantifier.range {
+                    read_by(range, &mut paths);
+                }
+                if let Statement::Query(query) = &program.statement {
+                    match &query.select {
+                        Select::Values(operands) => {
+                            operands
+                                .iter()
+                                .for_each(|it| read_operand(it, false, &mut paths));
+                        }
+                        Select::Fold(_, operand) => read_operand(operand, true, &mut paths),
+                        Select::Objects | Select::Count => {}
+                    }
+                }
+                for (path, is_text) in paths {
+                    let known = reads.iter().any(|it| {
+                        (it.rule, it.quantifier) == (place, id)
+                            && (it.path.start, &it.path.steps) == (path.start, &path.steps)
+                    });
+                    if !known && (is_text || !path.steps.is_empty()) {
+                        reads.push(Read {
+                            rule: place,
+                            quantifier: id,
+                            path,
+                            is_text,
+                            count: 0,
+                            first: None,
+                        });
+                    }
+                }
+            }
+        }
+        if reads.is_empty() {
+            return;
+        }
+        let ground = setting.ground();
+        let is_unknown = |datum, is_text| match datum {
+            Datum::Unknown => true,
+            Datum::Object(object) if is_text => {
+                let class = self.view.class(self.view.class_of(object));
+                class.elements == Some(Elements::Text) && self.view.text_of(object).is_none()
+            }
+            _ => false,
+        };
+        for object in live_objects(self.view) {
+            let class = self.view.class_of(object);
+            for read in &mut reads {
+                let program = &self.resolved.rules[read.rule].program;
+                let quantifier = &program.quantifiers[read.quantifier];
+                if quantifier.classes.has(class)
+                    && is_unknown(ground.walk(read.path, Some(object)), read.is_text)
+                    && ground.is_in_range(quantifier, object)
+                {
+                    read.count += 1;
+                    read.first.get_or_insert(object);
+                }
+            }
+        }
+        for read in &reads {
+            let Some(first) = read.first else {
+                continue;
+            };
+            let what = verdict::source(self.text, read.path.span);
+            let of = match (read.path.start, read.count) {
+                (Start::Variable(_), 1) => format!(" of {}", self.view.name_of(first)),
+                (Start::Variable(_), count) => {
+                    let first = self.view.name_of(first);
+                    format!(" of {count} objects, {first} among them")
+                }
+                _ => String::new(),
+            };
+            all[read.rule].notes.push(format!(
+                "the heap does not have `{what}`{of}: what is not known is unlike everything"
+            ));
+        }
+    }
+}
+
+/// A path that a quantifier reads, and of how many objects it is not known.
+struct Read<'r, O> {
+    rule: usize,
+    quantifier: usize,
+    path: &'r Path,
+    /// Whether the text of an object is wanted.
+    is_text: bool,
+    count: usize,
+    first: Option<O>,
+}
+
+/// The paths whose values a formula wants, and whether it is their text that it wants.
+fn read_by<'f>(formula: &'f Formula, into: &mut Vec<(&'f Path, bool)>) {
+    match formula {
+        Formula::Flag(path) => into.push((path, false)),
+        Formula::Compare(it) => {
+            let is_text = matches!(it.by, CompareBy::Text | CompareBy::Found);
+            read_operand(&it.left, is_text, into);
+            read_operand(&it.right, is_text, into);
+        }
+        Formula::Not(a) => read_by(a, into),
+        Formula::And(a, b) | Formula::Or(a, b) | Formula::Implies(a, b) | Formula::Iff(a, b) => {
+            read_by(a, into);
+            read_by(b, into);
+        }
+        _ => {}
+    }
+}
+
+fn read_operand<'f>(operand: &'f Operand, is_text: bool, into: &mut Vec<(&'f Path, bool)>) {
+    if let Operand::Path(path) = operand {
+        into.push((path, is_text));
+    }
+}

@@ -63,6 +63,8 @@ pub struct Deal {
     compiled: Option<(usize, Resolved, Plans)>,
     /// How often it could have been checked.
     calls: u64,
+    /// Whether formulas are interpreted rather than compiled.
+    interpret: bool,
 }
 
 /// What a text without a name is called.
@@ -128,6 +130,7 @@ impl Deal {
             hosts: Vec::new(),
             compiled: None,
             calls: 0,
+            interpret: false,
         }
     }
 
@@ -152,6 +155,14 @@ impl Deal {
     pub fn bind_weak(mut self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
         let bound = m.weak_handle(object).map_or(Bound::Null, Bound::Weak);
         self.hosts.push((name.into(), bound));
+        self
+    }
+
+    /// Interprets formulas instead of compiling them: the slow twin, for comparison.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn interpreted(mut self) -> Self {
+        self.interpret = true;
         self
     }
 
@@ -320,7 +331,7 @@ impl Deal {
             labelled: &labelled,
             asker: bindings.asker(),
             threads,
-            interpret: false,
+            interpret: self.interpret,
             // What only a weak handle holds may be dead.
             sources_live: !weak,
         };

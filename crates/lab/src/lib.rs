@@ -8,6 +8,7 @@
 pub mod assertions;
 pub mod builds;
 pub mod callgrind;
+mod deal;
 pub mod measure;
 mod probes;
 pub mod programs;
@@ -50,6 +51,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it",
         run: probes::run,
     },
+    Experiment {
+        name: "deal",
+        about: "DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds",
+        run: deal::run,
+    },
 ];
 
 /// The experiment of that name.
@@ -59,5 +65,5 @@ pub fn find(name: &str) -> Option<&'static Experiment> {
 
 /// Work whose instructions are counted by running it in a process of its own.
 pub fn count(what: &str, times: usize) -> bool {
-    probes::count(what, times) || assertions::count(what, times)
+    probes::count(what, times) || assertions::count(what, times) || deal::count(what, times)
 }

@@ -9,6 +9,7 @@ mod btree;
 pub mod db;
 pub mod jbb;
 pub mod lusearch;
+pub mod skeletal;
 pub mod swapleak;
 
 use std::sync::Arc;

@@ -1,0 +1,437 @@
+//! DeAL, section 5: what evaluating assertions costs a collection.
+//!
+//! A plain full collection and one that checks are done in turn, of the same heap: where it
+//! lies in memory is the same for both. Collection time is the pause, with one collector thread.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use heaphound::{Deal, Header, Heap, Kind, Managed, Mutator, Registration};
+
+use crate::measure::interleave;
+use crate::programs::skeletal::{self, Layout, SKELETONS, Shape, Skeleton};
+use crate::programs::{Size, builder, db, jbb, lusearch};
+use crate::report::Report;
+use crate::{Failed, Options, Tell, callgrind};
+
+pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+    let mut report = Report::new("deal");
+    let sizes: &[(usize, usize)] = match options.quick {
+        true => &[(10_000, 15), (1_000_000, 5)],
+        false => &[(10_000, 101), (100_000, 51), (1_000_000, 15)],
+    };
+    micro(&mut report, sizes, progress);
+    let rounds = if options.quick { 3 } else { 15 };
+    generic(&mut report, Size::Large, rounds, progress);
+    if !options.quick {
+        progress("instructions, counted by callgrind");
+        instructions(&mut report);
+    }
+    Ok(report)
+}
+
+/// What an assertion costs on its skeletal program.
+struct Micro {
+    name: &'static str,
+    layout: Layout,
+    objects: usize,
+    /// The pause with the assertion to that without.
+    ratio: f64,
+    /// Between which half of the ratios lie.
+    spread: (f64, f64),
+    /// The plain pause, in seconds.
+    plain: f64,
+    /// How much longer it takes with the assertion, in seconds.
+    longer: f64,
+    /// The pause with the assertion interpreted to that with it compiled.
+    interpreted: f64,
+}
+
+impl Micro {
+    fn measure(skeleton: &Skeleton, shape: &Shape, rounds: usize) -> Self {
+        let heap = heap();
+        let m = &mut heap.attach("main").expect("attached once");
+        let compiled = skeleton.build(m, shape);
+        let interpreted = skeleton.assertion(m).interpreted();
+        let m = RefCell::new(m);
+        let check = |mut assertion: Deal| {
+            let (heap, m) = (&heap, &m);
+            move || {
+                let findings = assertion.check(&mut m.borrow_mut());
+                assert!(findings.expect("it is well formed").is_empty(), "it holds");
+                last_pause(heap)
+            }
+        };
+        let taken = interleave(
+            rounds,
+            &mut [
+                &mut || pause(&heap, &mut m.borrow_mut()),
+                &mut check(compiled),
+                &mut check(interpreted),
+            ],
+        );
+        Self {
+            name: skeleton.name,
+            layout: shape.layout,
+            objects: shape.objects,
+            ratio: taken.ratio(1, 0),
+            spread: taken.spread(1, 0),
+            plain: taken.median(0),
+            longer: (taken.ratio(1, 0) - 1.0) * taken.median(0),
+            interpreted: taken.ratio(2, 1),
+        }
+    }
+}
+
+/// The example assertions on their skeletal programs.
+fn micro(report: &mut Report, sizes: &[(usize, usize)], progress: Tell<'_>) {
+    let mut all = Vec::new();
+    for &(objects, rounds) in sizes {
+        for layout in [Layout::Sequential, Layout::Shuffled] {
+            progress(&format!("{objects} objects, {}", layout.name()));
+            let shape = Shape {
+                objects,
+                layout,
+                broken: false,
+            };
+            let each = SKELETONS.iter();
+            all.extend(each.map(|skeleton| Micro::measure(skeleton, &shape, rounds)));
+        }
+    }
+    let largest = sizes.last().expect("some size").0;
+    let of = |layout: Layout| {
+        all.iter()
+            .filter(move |it| it.objects == largest && it.layout == layout)
+    };
+    let large = || of(Layout::Sequential).chain(of(Layout::Shuffled));
+    let mean = geomean(large().map(|it| it.ratio));
+    let worst = large().max_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let worst = worst.expect("some assertion");
+    report.lower("deal.micro.geomean_pct", Some(25.0), percent(mean), "%");
+    report.lower(
+        "deal.micro.worst_pct",
+        Some(65.0),
+        percent(worst.ratio),
+        "%",
+    );
+    for layout in [Layout::Sequential, Layout::Shuffled] {
+        let id = |what: &str| format!("deal.micro.{what}.{}", layout.name());
+        let mean = geomean(of(layout).map(|it| it.ratio));
+        report.lower(&id("geomean_pct"), None, percent(mean), "%");
+        let longer = of(layout).map(|it| it.longer / it.objects as f64 * 1e9);
+        let count = of(layout).count() as f64;
+        report.lower(
+            &id("ns_per_object"),
+            None,
+            longer.sum::<f64>() / count,
+            "ns",
+        );
+    }
+    let interpreted = geomean(large().map(|it| it.interpreted));
+    report.higher("deal.compiled_vs_interp", None, interpreted, "×");
+    report.note(format!(
+        "micro: geometric mean and worst ({}, {}) of {} assertions in two layouts, {largest} objects; the paper's \
+         worst are 60 to 70 %. ns_per_object: how much longer a collection takes that checks, the mean of all \
+         assertions. compiled_vs_interp: the pause of a collection that interprets formulas to that of one that \
+         compiles them",
+        worst.name,
+        worst.layout.name(),
+        SKELETONS.len()
+    ));
+    for skeleton in SKELETONS {
+        let of = all.iter().filter(|it| it.name == skeleton.name);
+        let figures: Vec<String> = of
+            .map(|it| {
+                format!(
+                    "{} {}: {:+.1} % ({:+.1} to {:+.1}) of {:.2} ms",
+                    it.objects,
+                    it.layout.name(),
+                    percent(it.ratio),
+                    percent(it.spread.0),
+                    percent(it.spread.1),
+                    it.plain * 1e3
+                )
+            })
+            .collect();
+        report.note(format!("{}: {}", skeleton.name, figures.join("; ")));
+    }
+}
+
+/// An assertion that says nothing about the program (section 5.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Generic {
+    /// There is no object of a class that nobody uses.
+    InstanceOf,
+    /// That, and two traversals that must not meet.
+    Disjoint,
+}
+
+/// The class that nobody uses.
+#[derive(Managed)]
+#[repr(C)]
+struct Unused {
+    header: Header,
+}
+
+/// Where the first of two traversals begins and ends.
+#[derive(Managed)]
+#[repr(C)]
+struct Marker {
+    header: Header,
+}
+
+impl Generic {
+    fn register(self, heap: &Heap, m: &mut Mutator<'_>) -> Registration {
+        m.know_class::<Unused>();
+        let assertion = match self {
+            Self::InstanceOf => Deal::new("assertion(forall x: !(x instanceof Unused))"),
+            // All but the marker is of the second traversal.
+            Self::Disjoint => {
+                let mut m = m.scope();
+                let marker = m.alloc(MarkerInit {}).expect("room");
+                let text = "assertDisjoint(forall x: !(x instanceof Unused) && \
+                            !(reach[marker](x) && reach[/marker](x)))";
+                Deal::new(text).bind(&m, "marker", marker)
+            }
+        };
+        assertion
+            .register(heap, m, None)
+            .expect("it is well formed")
+    }
+}
+
+/// A program, at a size, that asserts nothing of its own.
+type Program = fn(&mut Mutator<'_>, Size);
+
+/// The larger programs.
+const PROGRAMS: &[(&str, Program)] = &[
+    ("jbb", |m, size| {
+        let options = jbb::Options::of(size, None);
+        let assertions = jbb::Assertions::NONE;
+        jbb::run(
+            m,
+            &jbb::Options {
+                assertions,
+                ..options
+            },
+        );
+    }),
+    ("db", |m, size| {
+        let options = db::Options::of(size, false);
+        db::run(
+            m,
+            &db::Options {
+                assertions: false,
+                ..options
+            },
+        );
+    }),
+    ("lusearch", |m, size| {
+        let options = lusearch::Options::of(size, false);
+        lusearch::run(
+            m,
+            &lusearch::Options {
+                assertions: false,
+                ..options
+            },
+        );
+    }),
+];
+
+/// The pauses of full collections of a run.
+fn gc_time(program: Program, size: Size, generic: Option<Generic>) -> Duration {
+    let heap = builder(size).build().expect("a heap");
+    let mut m = heap.attach("main").expect("attached once");
+    let registered = generic.map(|it| it.register(&heap, &mut m));
+    program(&mut m, size);
+    assert!(heap.findings().is_empty(), "nobody uses the class");
+    drop(registered);
+    full_pauses(&heap)
+}
+
+/// Generic assertions at the collections of larger programs.
+fn generic(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
+    let (mut instance_of, mut disjoint) = (Vec::new(), Vec::new());
+    for &(name, program) in PROGRAMS {
+        progress(&format!("{name}, with generic assertions and without"));
+        let taken = interleave(
+            rounds,
+            &mut [
+                &mut || gc_time(program, size, None),
+                &mut || gc_time(program, size, Some(Generic::InstanceOf)),
+                &mut || gc_time(program, size, Some(Generic::Disjoint)),
+            ],
+        );
+        instance_of.push(taken.ratio(1, 0));
+        disjoint.push(taken.ratio(2, 0));
+        let spread = |thing| {
+            let (low, high) = taken.spread(thing, 0);
+            format!(
+                "{:+.1} % ({:+.1} to {:+.1})",
+                percent(taken.ratio(thing, 0)),
+                percent(low),
+                percent(high)
+            )
+        };
+        report.note(format!(
+            "{name}: full collections take {:.1} ms in all, instanceof {}, disjoint {}; {rounds} runs",
+            taken.median(0) * 1e3,
+            spread(1),
+            spread(2)
+        ));
+    }
+    let mut row = |id: &str, paper, ratios: Vec<f64>| {
+        let mean = geomean(ratios.into_iter());
+        report.lower(id, Some(paper), percent(mean), "%");
+    };
+    row("deal.instanceof.gc_pct", 9.1, instance_of);
+    row("deal.disjoint.gc_pct", 12.0, disjoint);
+}
+
+/// Instructions of a full collection, as a second witness.
+fn instructions(report: &mut Report) {
+    let mut ratios = Vec::new();
+    let mut each = Vec::new();
+    for skeleton in SKELETONS {
+        let count = |what: String| callgrind::instructions(&what);
+        let without = count(format!("deal-{}-plain", skeleton.name));
+        let with = count(format!("deal-{}", skeleton.name));
+        let (Some(without), Some(with)) = (without, with) else {
+            return report.note("valgrind is not there, so that instructions were not counted");
+        };
+        ratios.push(with / without);
+        let objects = COUNTED as f64;
+        each.push(format!(
+            "{} {:.1} and {:.1}",
+            skeleton.name,
+            without / objects,
+            with / objects
+        ));
+    }
+    let mean = geomean(ratios.into_iter());
+    report.lower("deal.micro.instructions_pct", None, percent(mean), "%");
+    report.note(format!(
+        "instructions per object of a collection without and with the assertion: {}",
+        each.join(", ")
+    ));
+}
+
+/// Objects of a heap whose collections are counted.
+const COUNTED: usize = 100_000;
+
+/// Does one of the things whose instructions are counted: full collections of a skeletal
+/// program, `deal-sorted` with its assertion and `deal-sorted-plain` without.
+pub(crate) fn count(what: &str, times: usize) -> bool {
+    count_at(COUNTED, what, times)
+}
+
+fn count_at(objects: usize, what: &str, times: usize) -> bool {
+    let Some(name) = what.strip_prefix("deal-") else {
+        return false;
+    };
+    let plain = name.strip_suffix("-plain");
+    let Some(skeleton) = skeletal::find(plain.unwrap_or(name)) else {
+        return false;
+    };
+    let heap = heap();
+    let mut m = heap.attach("main").expect("attached once");
+    let shape = Shape {
+        objects,
+        layout: Layout::Sequential,
+        broken: false,
+    };
+    let mut assertion = skeleton.build(&mut m, &shape);
+    // The first one frees what it was built with.
+    m.collect();
+    for _ in 0..times {
+        match plain {
+            Some(_) => m.collect(),
+            None => assert!(assertion.check(&mut m).is_ok_and(|it| it.is_empty())),
+        }
+    }
+    true
+}
+
+/// One that is collected only when it is told to.
+fn heap() -> Heap {
+    let builder = Heap::builder().collector_threads(1);
+    builder.initial_bytes(1 << 30).build().expect("a heap")
+}
+
+/// How long the world stands still for a plain full collection.
+fn pause(heap: &Heap, m: &mut Mutator<'_>) -> Duration {
+    m.collect();
+    last_pause(heap)
+}
+
+fn last_pause(heap: &Heap) -> Duration {
+    let stats = heap.stats();
+    stats.history.back().expect("one just took place").pause
+}
+
+fn full_pauses(heap: &Heap) -> Duration {
+    let stats = heap.stats();
+    let full = stats.history.iter().filter(|it| it.kind == Kind::Full);
+    full.map(|it| it.pause).sum()
+}
+
+fn geomean(ratios: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = ratios.fold((0, 0.0), |(count, sum), it| (count + 1, sum + it.ln()));
+    (sum / f64::from(count)).exp()
+}
+
+fn percent(ratio: f64) -> f64 {
+    (ratio - 1.0) * 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(report: &Report) -> Vec<&str> {
+        report.rows.iter().map(|it| it.id.as_str()).collect()
+    }
+
+    #[test]
+    fn all_assertions_are_measured_at_all_sizes() {
+        let mut report = Report::new("deal");
+        micro(&mut report, &[(100, 3), (200, 3)], &mut |_| {});
+        assert_eq!(
+            rows(&report),
+            [
+                "deal.micro.geomean_pct",
+                "deal.micro.worst_pct",
+                "deal.micro.geomean_pct.sequential",
+                "deal.micro.ns_per_object.sequential",
+                "deal.micro.geomean_pct.shuffled",
+                "deal.micro.ns_per_object.shuffled",
+                "deal.compiled_vs_interp",
+            ]
+        );
+        assert_eq!(report.notes.len(), 1 + SKELETONS.len());
+    }
+
+    #[test]
+    fn generic_assertions_are_silent_and_measured() {
+        let mut report = Report::new("deal");
+        generic(&mut report, Size::Small, 1, &mut |_| {});
+        assert_eq!(
+            rows(&report),
+            ["deal.instanceof.gc_pct", "deal.disjoint.gc_pct"]
+        );
+    }
+
+    #[test]
+    fn what_is_counted_can_be_done() {
+        for skeleton in SKELETONS {
+            assert!(count_at(100, &format!("deal-{}", skeleton.name), 2));
+            assert!(count_at(100, &format!("deal-{}-plain", skeleton.name), 2));
+        }
+        assert!(!count("deal-nothing", 1) && !count("nothing", 1));
+    }
+
+    #[test]
+    fn a_geometric_mean() {
+        assert!((geomean([1.0, 4.0].into_iter()) - 2.0).abs() < 1e-9);
+    }
+}

@@ -301,7 +301,7 @@ impl<'a> Mutator<'a> {
     /// {
     ///     let mut m = m.region();
     ///     let request = m.alloc_str("GET /").unwrap();
-    ///     assert_eq!(m[request].as_str(), "GET /");
+    ///     assert_eq!(&*m[request], "GET /");
     /// }
     /// m.collect();
     /// assert!(heap.findings().is_empty());

@@ -76,6 +76,7 @@ pub mod testing {
     /// # #[derive(Managed)] #[repr(C)] struct Node { header: Header, next: Slot<Node> }
     /// # let heap = Heap::builder().build()?;
     /// # let mut m = heap.attach("main")?;
+    /// # #[cfg(feature = "assertions")]
     /// testing::assert_no_leaks(&mut m, |m| {
     ///     let _forgotten = m.alloc(NodeInit { next: None }).unwrap();
     /// });

@@ -1,4 +1,5 @@
 //! References that `unique` has invalidated: who may still do what with them.
+#![cfg(feature = "invalidation")]
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};

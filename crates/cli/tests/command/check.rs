@@ -30,14 +30,14 @@ fn what_fails_is_told_with_its_reasons() {
               note: 2 objects break `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
-              fingerprint: 9377300755f01ac0
+              fingerprint: c6dfb20fe80e5f1f
             warning[one-searcher]: `one-searcher` does not hold
               objects: Searcher#1, Searcher#2
               2 held like this:
                 thread:main[0] → Searcher#1
               note: 2 instances of Searcher live, and 1 may
               place: list.deal:7:1
-              fingerprint: 7ff4b7d14ab48eab
+              fingerprint: 03113f658b7bb573
             holds: positive
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
             query Node x: x.data > 4 select x.data, x.name: 2 objects
@@ -68,7 +68,7 @@ fn what_holds_is_told_to_those_who_ask() {
               note: 1 object breaks `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
-              fingerprint: 6997d474063be205
+              fingerprint: 4322ca7e29efb184
             holds: held
             2 rules, 1 failed
         "#]],
@@ -95,7 +95,7 @@ fn notes_alone_do_not_fail() {
               note: 2 objects break `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
-              fingerprint: 9377300755f01ac0
+              fingerprint: c6dfb20fe80e5f1f
             1 rule, 1 failed
         "#]],
     );
@@ -202,7 +202,7 @@ fn what_has_no_answer_is_an_error_and_the_rest_is_told() {
                 static:list → List#1 .head → Node#1
               note: 4 instances of Node live, and 1 may
               place: statement:1:57
-              fingerprint: 684a53f41e79ec37
+              fingerprint: 7bc4068662d9cbaa
             3 rules, 1 failed, 2 without an answer
             exit code 2
         "#]],

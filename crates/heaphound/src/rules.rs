@@ -17,7 +17,7 @@ use heaphound_deal::check::{Scope, compile};
 use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::parse::parse;
 use heaphound_deal::plan::{Explain, Plans};
-use heaphound_deal::resolved::Resolved;
+use heaphound_deal::resolved::{FieldPlace, Resolved, Step};
 use heaphound_deal::syntax::Span;
 use heaphound_deal::traverse::Setting;
 use heaphound_deal::verdict::{Verdict, judge};
@@ -27,6 +27,7 @@ use heaphound_gc::{
 };
 use heaphound_heap::finding::Finding;
 use heaphound_heap::view::HeapView;
+use heaphound_heap::{ClassInfo, FieldKind};
 
 /// A text about a heap, and what its host variables stand for.
 ///
@@ -256,7 +257,7 @@ impl Deal {
         }
     }
 
-    fn compile_for(&mut self, classes: &[heaphound_heap::ClassInfo]) -> Result<(), DealError> {
+    fn compile_for(&mut self, classes: &[ClassInfo]) -> Result<(), DealError> {
         let mut scope = Scope::new(classes);
         for (name, _) in &self.hosts {
             scope = scope.bind(name, None);
@@ -332,8 +333,8 @@ impl Deal {
             asker: bindings.asker(),
             threads,
             interpret: self.interpret,
-            // What only a weak handle holds may be dead.
-            sources_live: !weak,
+            // What only a weak handle or slot holds may be dead.
+            sources_live: !weak && !has_weak_sources(resolved, classes),
         };
         let mut findings = Vec::new();
         for plan in &plans.traversals {
@@ -354,6 +355,27 @@ impl Deal {
         }
         findings
     }
+}
+
+/// Whether a source or an exclusion of a relation lies behind a slot that may hold it weakly.
+fn has_weak_sources(resolved: &Resolved, classes: &[ClassInfo]) -> bool {
+    let relations = resolved.rules.iter().flat_map(|it| &it.program.relations);
+    let parts = relations.flat_map(|it| &it.parts);
+    let paths = parts.flat_map(|it| it.source.iter().chain(&it.exclusions));
+    let is_weak = |step: &Step| match step {
+        Step::Element(_) => false,
+        Step::Field(field) => {
+            let places = &resolved.fields[field.0 as usize].places;
+            places.iter().zip(classes).any(|(place, class)| {
+                let Some(FieldPlace::Field(index)) = place else {
+                    return false;
+                };
+                let kind = class.fields[*index as usize].kind;
+                matches!(kind, FieldKind::Weak | FieldKind::Dependent)
+            })
+        }
+    };
+    paths.flat_map(|path| &path.steps).any(is_weak)
 }
 
 /// Rules that are checked at each full collection.

@@ -4,11 +4,11 @@
 //! lies in memory is the same for both. Collection time is the pause, with one collector thread.
 
 use std::cell::RefCell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use heaphound::{Deal, Header, Heap, Kind, Managed, Mutator, Registration};
+use heaphound::{Deal, Header, Heap, Kind, Managed, Mutator, Registration, When};
 
-use crate::measure::interleave;
+use crate::measure::{interleave, median};
 use crate::programs::skeletal::{self, Layout, SKELETONS, Shape, Skeleton};
 use crate::programs::{Size, builder, db, jbb, lusearch};
 use crate::report::Report;
@@ -16,13 +16,15 @@ use crate::{Failed, Options, Tell, callgrind};
 
 pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
     let mut report = Report::new("deal");
-    let sizes: &[(usize, usize)] = match options.quick {
-        true => &[(10_000, 15), (1_000_000, 5)],
-        false => &[(10_000, 101), (100_000, 51), (1_000_000, 15)],
+    let sizes = match options.quick {
+        true => [(10_000, 9), (100_000, 5), (1_000_000, 3)],
+        false => [(10_000, 101), (100_000, 51), (1_000_000, 15)],
     };
-    micro(&mut report, sizes, progress);
-    let rounds = if options.quick { 3 } else { 15 };
+    micro(&mut report, &sizes, progress);
+    let rounds = if options.quick { 2 } else { 15 };
     generic(&mut report, Size::Large, rounds, progress);
+    progress("jbb, with removed orders asserted dead and without");
+    removed_orders(&mut report, Size::Large, rounds);
     if !options.quick {
         progress("instructions, counted by callgrind");
         instructions(&mut report);
@@ -43,12 +45,12 @@ struct Micro {
     plain: f64,
     /// How much longer it takes with the assertion, in seconds.
     longer: f64,
-    /// The pause with the assertion interpreted to that with it compiled.
-    interpreted: f64,
+    /// The pause with the assertion interpreted to that with it compiled, if that was asked.
+    interpreted: Option<f64>,
 }
 
 impl Micro {
-    fn measure(skeleton: &Skeleton, shape: &Shape, rounds: usize) -> Self {
+    fn measure(skeleton: &Skeleton, shape: &Shape, rounds: usize, interpret: bool) -> Self {
         let heap = heap();
         let m = &mut heap.attach("main").expect("attached once");
         let compiled = skeleton.build(m, shape);
@@ -62,14 +64,16 @@ impl Micro {
                 last_pause(heap)
             }
         };
-        let taken = interleave(
-            rounds,
-            &mut [
-                &mut || pause(&heap, &mut m.borrow_mut()),
-                &mut check(compiled),
-                &mut check(interpreted),
-            ],
-        );
+        let mut things: Vec<Box<dyn FnMut() -> Duration>> = vec![
+            Box::new(|| pause(&heap, &mut m.borrow_mut())),
+            Box::new(check(compiled)),
+        ];
+        if interpret {
+            things.push(Box::new(check(interpreted)));
+        }
+        let mut things: Vec<&mut dyn FnMut() -> Duration> =
+            things.iter_mut().map(|it| &mut **it as _).collect();
+        let taken = interleave(rounds, &mut things);
         Self {
             name: skeleton.name,
             layout: shape.layout,
@@ -78,7 +82,7 @@ impl Micro {
             spread: taken.spread(1, 0),
             plain: taken.median(0),
             longer: (taken.ratio(1, 0) - 1.0) * taken.median(0),
-            interpreted: taken.ratio(2, 1),
+            interpreted: interpret.then(|| taken.ratio(2, 1)),
         }
     }
 }
@@ -86,6 +90,8 @@ impl Micro {
 /// The example assertions on their skeletal programs.
 fn micro(report: &mut Report, sizes: &[(usize, usize)], progress: Tell<'_>) {
     let mut all = Vec::new();
+    // At a middle size, for interpreting takes long.
+    let interpreted = sizes[sizes.len() / 2].0;
     for &(objects, rounds) in sizes {
         for layout in [Layout::Sequential, Layout::Shuffled] {
             progress(&format!("{objects} objects, {}", layout.name()));
@@ -95,7 +101,8 @@ fn micro(report: &mut Report, sizes: &[(usize, usize)], progress: Tell<'_>) {
                 broken: false,
             };
             let each = SKELETONS.iter();
-            all.extend(each.map(|skeleton| Micro::measure(skeleton, &shape, rounds)));
+            let interpret = objects == interpreted;
+            all.extend(each.map(|it| Micro::measure(it, &shape, rounds, interpret)));
         }
     }
     let largest = sizes.last().expect("some size").0;
@@ -127,13 +134,13 @@ fn micro(report: &mut Report, sizes: &[(usize, usize)], progress: Tell<'_>) {
             "ns",
         );
     }
-    let interpreted = geomean(large().map(|it| it.interpreted));
-    report.higher("deal.compiled_vs_interp", None, interpreted, "×");
+    let ratios = all.iter().filter_map(|it| it.interpreted);
+    report.higher("deal.compiled_vs_interp", None, geomean(ratios), "×");
     report.note(format!(
         "micro: geometric mean and worst ({}, {}) of {} assertions in two layouts, {largest} objects; the paper's \
          worst are 60 to 70 %. ns_per_object: how much longer a collection takes that checks, the mean of all \
          assertions. compiled_vs_interp: the pause of a collection that interprets formulas to that of one that \
-         compiles them",
+         compiles them, {interpreted} objects",
         worst.name,
         worst.layout.name(),
         SKELETONS.len()
@@ -288,6 +295,92 @@ fn generic(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
     row("deal.disjoint.gc_pct", 12.0, disjoint);
 }
 
+/// Section 5.4: no order is alive that has left its table. The status is `jbb::REMOVED`.
+const REMOVED_ORDERS: &str = "assertion(forall Order x: x.status != 2)";
+/// The assertion is checked once in so many times that it is encountered.
+const CHECKED_EVERY: u64 = 5;
+/// How often a company destroys an order table, where the assertion stands.
+const CLEARED: usize = 25;
+
+/// A run of a company that destroys order tables.
+struct Cleared {
+    total: Duration,
+    gc: Duration,
+    collections: u64,
+    /// How often the assertion was checked, and did not hold.
+    checked: usize,
+    failed: usize,
+}
+
+fn clear_tables(size: Size, bug: Option<jbb::Bug>, asserts: bool) -> Cleared {
+    let heap = builder(size).build().expect("a heap");
+    let mut m = heap.attach("main").expect("attached once");
+    let options = jbb::Options::of(size, bug);
+    let options = jbb::Options {
+        assertions: jbb::Assertions::NONE,
+        clear_every: Some(options.transactions / CLEARED),
+        ..options
+    };
+    let mut assertion = Deal::named("removed orders", REMOVED_ORDERS);
+    let (mut checked, mut failed) = (0, 0);
+    let begin = Instant::now();
+    jbb::run_and_tell(&mut m, &options, &mut |m| {
+        if asserts {
+            let findings = assertion.check_when_due(m, When::Every(CHECKED_EVERY));
+            let findings = findings.expect("it is well formed");
+            checked += findings.is_some() as usize;
+            failed += findings.is_some_and(|it| !it.is_empty()) as usize;
+        }
+    });
+    Cleared {
+        total: begin.elapsed(),
+        gc: full_pauses(&heap),
+        collections: heap.stats().full_collections,
+        checked,
+        failed,
+    }
+}
+
+/// The bug of section 5.4, and what looking for it costs a run without it.
+fn removed_orders(report: &mut Report, size: Size, rounds: usize) {
+    let buggy = clear_tables(size, Some(jbb::Bug::LastOrder), true);
+    let runs = [false, true].map(|asserts| {
+        let runs = RefCell::new(Vec::new());
+        (asserts, runs)
+    });
+    let run = |(asserts, runs): &(bool, RefCell<Vec<Cleared>>)| {
+        let run = clear_tables(size, None, *asserts);
+        let total = run.total;
+        runs.borrow_mut().push(run);
+        total
+    };
+    let taken = interleave(rounds, &mut [&mut || run(&runs[0]), &mut || run(&runs[1])]);
+    let [without, with] = runs.map(|(_, runs)| runs.into_inner());
+    let silent = with.iter().all(|it| it.failed == 0);
+    let found = buggy.failed > 0 && silent;
+    report.higher("deal.jbb.bugs_found", Some(1.0), f64::from(found), "of 1");
+    let total = percent(taken.ratio(1, 0));
+    report.lower("deal.jbb.total_pct", Some(6.1), total, "%");
+    let (low, high) = taken.spread(1, 0);
+    let gc = |runs: &[Cleared]| median(runs.iter().map(|it| it.gc.as_secs_f64() * 1e3).collect());
+    report.note(format!(
+        "jbb: of {} checks {} fail with the bug, {} without; {:.0} ms a run, {} full collections {:.1} ms of them; \
+         {:.0} ms with the assertion, {} full collections {:.1} ms; {rounds} runs, half of the ratios lie between \
+         {:+.1} and {:+.1} %. The paper: 2.85 collections, and 12.7 with the assertion",
+        buggy.checked,
+        buggy.failed,
+        with.iter().map(|it| it.failed).sum::<usize>(),
+        taken.median(0) * 1e3,
+        without[0].collections,
+        gc(&without),
+        taken.median(1) * 1e3,
+        with[0].collections,
+        gc(&with),
+        percent(low),
+        percent(high),
+    ));
+}
+
 /// Instructions of a full collection, as a second witness.
 fn instructions(report: &mut Report) {
     let mut ratios = Vec::new();
@@ -419,6 +512,18 @@ mod tests {
             rows(&report),
             ["deal.instanceof.gc_pct", "deal.disjoint.gc_pct"]
         );
+    }
+
+    #[test]
+    fn a_removed_order_that_its_customer_keeps_is_found() {
+        assert!(REMOVED_ORDERS.contains(&format!("!= {})", jbb::REMOVED)));
+        let mut report = Report::new("deal");
+        removed_orders(&mut report, Size::Small, 1);
+        assert_eq!(rows(&report), ["deal.jbb.bugs_found", "deal.jbb.total_pct"]);
+        assert_eq!(report.rows[0].measured, 1.0, "{report}");
+        let checked = clear_tables(Size::Small, None, true).checked;
+        // Three companies.
+        assert_eq!(checked, 3 * CLEARED / CHECKED_EVERY as usize);
     }
 
     #[test]

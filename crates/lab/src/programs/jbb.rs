@@ -33,6 +33,8 @@ pub struct Options {
     pub items: usize,
     /// Transactions for each company.
     pub transactions: usize,
+    /// After so many transactions an order table is emptied and destroyed.
+    pub clear_every: Option<usize>,
     /// What it asserts.
     pub assertions: Assertions,
     /// What is wrong.
@@ -80,6 +82,7 @@ impl Options {
             customers: 10,
             items: 50,
             transactions: 3_000,
+            clear_every: None,
             assertions: Assertions::ALL,
             bug,
         };
@@ -101,6 +104,8 @@ impl Options {
 const DISTRICTS: usize = 10;
 /// Orders of a district that wait to be delivered.
 const WAITING: u64 = 20;
+/// The status of an order that has left its table.
+pub(crate) const REMOVED: u32 = 2;
 /// Payments that a district remembers.
 const PAYMENTS: usize = 100;
 
@@ -187,6 +192,7 @@ struct Order {
     customer: Ref<Customer>,
     lines: Ref<RefArray<OrderLine>>,
     carrier: Slot<Carrier>,
+    status: Var<u32>,
 }
 
 #[derive(Managed)]
@@ -249,6 +255,15 @@ struct Stock {
 
 /// Runs a company after another.
 pub fn run(m: &mut Mutator<'_>, options: &Options) -> Outcome {
+    run_and_tell(m, options, &mut |_| {})
+}
+
+/// Runs a company after another, and calls `cleared` whenever an order table was destroyed.
+pub(crate) fn run_and_tell(
+    m: &mut Mutator<'_>,
+    options: &Options,
+    cleared: &mut dyn FnMut(&mut Mutator<'_>),
+) -> Outcome {
     let mut outcome = Outcome::default();
     let mut random = Random::new(1);
     if options.assertions != Assertions::NONE {
@@ -271,9 +286,13 @@ pub fn run(m: &mut Mutator<'_>, options: &Options) -> Outcome {
             company,
             random: Random::new(2),
         };
-        for _ in 0..options.transactions {
+        for number in 1..=options.transactions {
             let done = terminal.transact(&mut m);
             outcome.note(done);
+            if options.clear_every.is_some_and(|every| number % every == 0) {
+                outcome.note(terminal.clear(&mut m));
+                cleared(&mut m);
+            }
         }
         m.assign(old_company, m[company].as_object());
     }
@@ -511,6 +530,7 @@ impl Terminal<'_> {
             customer,
             lines,
             carrier: None,
+            status: 0,
         });
         let order = order.expect("room");
         m[customer].last_order.set(Some(&m[order]));
@@ -590,6 +610,19 @@ impl Terminal<'_> {
         sum
     }
 
+    /// Delivers all that waits in a district, and begins a new order table.
+    fn clear(&mut self, m: &mut Mutator<'_>) -> u64 {
+        let mut m = m.scope();
+        let district = m.local(self.customer(&m).0);
+        let mut sum = 0;
+        while m[district].next_delivery.get() < m[district].next_order.get() {
+            sum += self.deliver_next(&mut m.scope(), district);
+        }
+        let table = LongBTree::new(&mut m);
+        m[district].order_table.set(&m[table]);
+        sum
+    }
+
     fn deliver_next(&mut self, m: &mut Mutator<'_>, district: Local<'_, District>) -> u64 {
         let id = self.random.below(10);
         let carrier = m.alloc(CarrierInit { id }).expect("room");
@@ -613,6 +646,7 @@ impl Terminal<'_> {
 
     /// What is destroyed must not be referred to by anything.
     fn destroy(&self, m: &Mutator<'_>, order: &Order) {
+        order.status.set(REMOVED);
         let last = &order.customer.get().last_order;
         let is_last = last.get().is_some_and(|it| std::ptr::eq(it, order));
         if is_last && self.options.bug != Some(Bug::LastOrder) {

@@ -17,7 +17,7 @@ use heaphound_deal::check::{Scope, compile};
 use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::parse::parse;
 use heaphound_deal::plan::{Explain, Plans};
-use heaphound_deal::resolved::{FieldPlace, Resolved, Step};
+use heaphound_deal::resolved::{Constant, FieldPlace, Resolved, Step};
 use heaphound_deal::syntax::Span;
 use heaphound_deal::traverse::Setting;
 use heaphound_deal::verdict::{Verdict, judge};
@@ -60,6 +60,7 @@ pub struct Deal {
     name: String,
     text: String,
     hosts: Vec<(String, Bound)>,
+    values: Vec<(String, Constant)>,
     /// The text as it is understood, and how many classes there were.
     compiled: Option<(usize, Resolved, Plans)>,
     /// How often it could have been checked.
@@ -129,6 +130,7 @@ impl Deal {
             name: name.into(),
             text: text.into(),
             hosts: Vec::new(),
+            values: Vec::new(),
             compiled: None,
             calls: 0,
             interpret: false,
@@ -156,6 +158,15 @@ impl Deal {
     pub fn bind_weak(mut self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
         let bound = m.weak_handle(object).map_or(Bound::Null, Bound::Weak);
         self.hosts.push((name.into(), bound));
+        self
+    }
+
+    /// Binds a host variable to a value: wherever it stands, the value might stand. See
+    /// [`constant`](heaphound_deal::check::constant).
+    #[must_use]
+    pub fn bind_value(mut self, name: &str, value: Constant) -> Self {
+        self.values.push((name.into(), value));
+        self.compiled = None;
         self
     }
 
@@ -261,6 +272,9 @@ impl Deal {
         let mut scope = Scope::new(classes);
         for (name, _) in &self.hosts {
             scope = scope.bind(name, None);
+        }
+        for (name, value) in &self.values {
+            scope = scope.bind_value(name, value.clone());
         }
         let resolved = compile(&self.name, &self.text, &scope).map_err(DealError::Text)?;
         let plans = Plans::new(&resolved);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use heaphound::deal::bind::Binder;
-use heaphound::deal::check::{Scope, compile};
+use heaphound::deal::check::{Scope, compile, constant};
 use heaphound::deal::resolved::{HostId, HostSource, Statement};
 use heaphound::finding::{Finding, Severity};
 use heaphound::snapshot::Snapshot;
@@ -54,6 +54,7 @@ enum Expected {
 struct Twin {
     text: String,
     hosts: Vec<(String, Option<Weak<Object>>)>,
+    values: &'static [(&'static str, &'static str)],
     answers: Arc<Mutex<Vec<Expected>>>,
 }
 
@@ -73,6 +74,9 @@ impl Twin {
             let object = handle.as_ref().and_then(|it| heap.held_weakly(it));
             scope = scope.bind(name, None);
             binder = binder.variable(name, object);
+        }
+        for (name, value) in self.values {
+            scope = scope.bind_value(name, constant(value).expect("a value"));
         }
         let resolved = compile("it", &self.text, &scope).expect("it was compiled before");
         let Ok(bindings) = binder.bind(&resolved) else {
@@ -169,6 +173,7 @@ fn set_variant(instance: &Instance, index: usize, variants: &[&str], variant: &s
 struct Asked<'t> {
     text: &'t str,
     hosts: Vec<(String, Option<Weak<Object>>)>,
+    values: &'static [(&'static str, &'static str)],
     /// Which host variables are bound weakly.
     weak: u8,
 }
@@ -176,6 +181,9 @@ struct Asked<'t> {
 impl Asked<'_> {
     fn deal(&self, m: &Mutator<'_>) -> Deal {
         let mut deal = Deal::new(self.text);
+        for (name, value) in self.values {
+            deal = deal.bind_value(name, constant(value).expect("a value"));
+        }
         for (nth, (name, object)) in self.hosts.iter().enumerate() {
             deal = match self.weak >> nth & 1 {
                 1 => deal.bind_weak(m, name, object),
@@ -196,6 +204,7 @@ impl Asked<'_> {
         let twin = Twin {
             text: self.text.into(),
             hosts: self.hosts.clone(),
+            values: self.values,
             answers: answers.clone(),
         };
         let _twin = heap.inquire(Box::new(twin), None);
@@ -255,7 +264,13 @@ fn random(cases: u32, builder: fn() -> HeapBuilder) {
         let hosts = generate::HOSTS.map(|name| (name.to_string(), bound(name)));
         let hosts = hosts.to_vec();
         let text = &text;
-        let asked = Asked { text, hosts, weak };
+        let values = &[];
+        let asked = Asked {
+            text,
+            hosts,
+            values,
+            weak,
+        };
         all.fetch_add(1, Relaxed);
         fits.fetch_add(asked.compare(&heap, &mut m)? as usize, Relaxed);
         Ok(())
@@ -342,6 +357,7 @@ fn the_papers_examples_hold_on_one_live_heap_and_fail_on_another() {
                 let asked = Asked {
                     text: case.text,
                     hosts,
+                    values: case.values,
                     // A handle would be one more root.
                     weak: u8::MAX,
                 };

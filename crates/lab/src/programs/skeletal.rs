@@ -60,7 +60,7 @@ impl Skeleton {
     pub fn assertion(&self, m: &Mutator<'_>) -> Deal {
         let assertion = Deal::named(self.name, self.text);
         self.hosts.iter().fold(assertion, |assertion, host| {
-            assertion.bind(m, host, &m.static_root::<Object>(host))
+            assertion.bind(m, host, m.static_root::<Object>(host))
         })
     }
 }
@@ -164,7 +164,7 @@ pub const SKELETONS: &[Skeleton] = &[
                 node.next.set(elements.get(at + 1).and_then(Slot::get));
                 // The last one, so that all are looked at.
                 if at + 1 == elements.len() && !shape.broken {
-                    node.data.set(3.1415);
+                    node.data.set(3.1412);
                 }
             });
             let first = element(m, list, 0);

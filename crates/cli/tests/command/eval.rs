@@ -18,20 +18,20 @@ fn a_true_expression_exits_with_0_and_a_false_one_with_1() {
     check(
         "'pred(Pool#1).size() > 1'",
         expect![[r#"
-        no (expected yes)
-        error[false]: the expression is false
-          fingerprint: 7208d56386634065
-        exit code 1
-    "#]],
+            no (expected yes)
+            error[false]: the expression is false
+              fingerprint: 1befe0e9881833c2
+            exit code 1
+        "#]],
     );
     check(
         "'forall Task x: x.next.next == null'",
         expect![[r#"
-        no (expected yes)
-        error[false]: the expression is false
-          fingerprint: 7208d56386634065
-        exit code 1
-    "#]],
+            no (expected yes)
+            error[false]: the expression is false
+              fingerprint: 1befe0e9881833c2
+            exit code 1
+        "#]],
     );
 }
 
@@ -109,11 +109,11 @@ fn the_asking_thread_is_chosen() {
     check(
         &format!("{line} --as thread:main"),
         expect![[r#"
-        no (expected yes)
-        error[false]: the expression is false
-          fingerprint: 7208d56386634065
-        exit code 1
-    "#]],
+            no (expected yes)
+            error[false]: the expression is false
+              fingerprint: 1befe0e9881833c2
+            exit code 1
+        "#]],
     );
     check(
         line,

@@ -11,6 +11,7 @@ fn the_lab_lists_its_experiments() {
         expect![[r#"
             assertions   GC assertions, section 3: the bugs that they find, and what checking costs
             probes       PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it
+            deal         DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds
         "#]],
     );
     let listed: serde_json::Value = serde_json::from_slice(&run("lab --json").stdout).unwrap();

@@ -660,11 +660,11 @@ fn stack_what_a_stack_refers_to() {
     check(
         "stack idle --expect nonempty",
         expect![[r#"
-        the stack of thread:idle refers to no objects (expected nonempty)
-        error[stack-empty]: the stack of thread:idle refers to no objects
-          fingerprint: c3eff320fce6c64c
-        exit code 1
-    "#]],
+            the stack of thread:idle refers to no objects (expected nonempty)
+            error[stack-empty]: the stack of thread:idle refers to no objects
+              fingerprint: 6ddd73e72add0658
+            exit code 1
+        "#]],
     );
 }
 
@@ -735,11 +735,11 @@ fn reach_what_is_reachable() {
     check(
         "reach Pool --avoid Pool --expect nonempty",
         expect![[r#"
-        no objects are reachable from Pool#1 around Pool#1 (expected nonempty)
-        error[reach-empty]: no objects are reachable from Pool#1 around Pool#1
-          fingerprint: efbec5c8e2458d69
-        exit code 1
-    "#]],
+            no objects are reachable from Pool#1 around Pool#1 (expected nonempty)
+            error[reach-empty]: no objects are reachable from Pool#1 around Pool#1
+              fingerprint: 5db63f6b29604d41
+            exit code 1
+        "#]],
     );
 }
 

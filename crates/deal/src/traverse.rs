@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heaphound_heap::ClassId;
 use heaphound_heap::fields::{Fields, Held, Readable};
 use heaphound_heap::root::RootSet;
-use heaphound_heap::trace::{Filter, Phase, Visit, Visitor, Visits};
+use heaphound_heap::trace::{Filter, MAX_MARKS, Phase, Visit, Visitor, Visits};
 
 use crate::datum::Datum;
 use crate::interpret::{Ground, places};
@@ -227,6 +227,9 @@ impl<'a, V: Readable> Setting<'a, V> {
         starts
     }
 }
+
+/// The most relations of one statement: each takes a label and a mark, beside those of the rest.
+pub(crate) const MOST_RELATIONS: usize = MAX_MARKS / 2 - 1;
 
 /// The marks of a series of phases that enter each object once.
 struct Series<'s, V: Readable + 's> {

@@ -788,3 +788,32 @@ fn a_mistake_at_the_end_is_at_the_end() {
         "#]],
     );
 }
+
+#[test]
+fn more_relations_than_a_traversal_has_marks_for_are_refused() {
+    fn any(relations: &[String]) -> String {
+        match relations {
+            [one] => one.clone(),
+            _ => {
+                let (a, b) = relations.split_at(relations.len() / 2);
+                format!("({} || {})", any(a), any(b))
+            }
+        }
+    }
+    let mut builder = heaphound_heap::snapshot::SnapshotBuilder::default();
+    builder.add_class("Node", None, &["next"]);
+    let heap = builder.finish().unwrap();
+    let classes = heaphound_heap::view::HeapView::classes(&heap);
+    let scope = heaphound_deal::check::Scope::new(classes).bind("d", None);
+    let compiles = |count: usize| {
+        let relations: Vec<String> = (0..count)
+            .map(|number| format!("reach[d/Node#{number}](x)"))
+            .collect();
+        let text = format!("unsafeAssert(forall Node x: {})", any(&relations));
+        let compiled = heaphound_deal::check::compile("it", &text, &scope);
+        compiled.map(|_| ()).map_err(|wrong| wrong.to_string())
+    };
+    assert_eq!(compiles(124), Ok(()));
+    let wrong = compiles(125).unwrap_err();
+    assert!(wrong.contains("at most 124 relations"), "{wrong}");
+}

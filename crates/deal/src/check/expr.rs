@@ -10,6 +10,7 @@ use crate::resolved::{
     RelationPart, Set,
 };
 use crate::syntax::{self, AssertionKind, BinaryOp, Expr, ExprKind, Name, QuantifierKind, Span};
+use crate::traverse::MOST_RELATIONS;
 
 impl Checker<'_> {
     /// What an expression is. Each kind has a function of its own, so that a tall tree needs
@@ -245,6 +246,11 @@ impl Checker<'_> {
             let message = "`assertion` has one relation, and this is another";
             let hint = "use `assertDisjoint` if no object is in both";
             self.report(Diagnostic::new(span, message).hint(hint));
+        }
+        if self.relations.len() == MOST_RELATIONS {
+            let message = format!("one statement has at most {MOST_RELATIONS} relations");
+            self.wrong(relation.span, message);
+            return None;
         }
         self.relations.push(relation);
         Some(RelationId(self.relations.len() as u32 - 1))

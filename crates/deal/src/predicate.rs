@@ -1,92 +1,98 @@
-//! Compiles a formula about one object into closures.
+//! Compiles a formula about one object into closures that test many.
 //!
 //! What does not depend on the object is settled here: whether it is in a relation (one phase of
 //! a traversal enters only objects that all are, or all are not), what host variables stand
-//! for, and then whatever follows from constants. What is left is a tree of closures
-//! whose leaves are made for the shapes that occur: `x`, `x.f`, `x.f.g` or a constant on
-//! either side, numbers of one kind compared as numbers of the machine.
+//! for, and then whatever follows from constants. What is left is a tree of closures, each of
+//! which looks at a batch of objects of one class and answers a bit for each: a path is read
+//! slot by slot, for all objects at a time, and truth is a word, so that `&&` is `&`. To call a closure
+//! costs one object little, what is read from memory does not wait for what was read
+//! before, and hardly anything branches.
 //!
 //! A predicate is evaluated first, and the range is looked at only where it would decide
 //! something: of an object that is not in the range it may say anything, but where it comes upon
 //! a dereference that fails it says so.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use heaphound_heap::fields::{Fields, Held};
+use heaphound_heap::fields::{Batch, Column, Fields, LANES, Numbers, each_lane, lanes};
 use heaphound_heap::{ClassId, FieldKind, PlainKind, Value};
 
 use crate::datum::Datum;
 use crate::interpret::{Ground, places};
 use crate::resolved::{
-    ClassSet, Compare, CompareBy, CompareOp, FieldId, FieldPlace, Formula, Operand, Path, Start,
-    Step,
+    ClassSet, Compare, CompareBy, CompareOp, Constant, FieldId, FieldPlace, Formula, Operand, Path,
+    Start, Step,
 };
 
 /// A compiled formula.
-pub enum Predicate<'a, O> {
+pub enum Predicate<'a, F: Fields> {
     /// It does not depend on the object.
     Constant(bool),
     /// It does.
-    Test(Test<'a, O>),
+    Test(Test<'a, F>),
 }
 
-/// What tests an object.
-pub type Test<'a, O> = Box<dyn Fn(O) -> Truth + Send + Sync + 'a>;
+/// What tests a batch of objects. Lanes that are not asked for may be answered, too.
+pub type Test<'a, F> = Box<dyn Fn(&Batch<'_, F>, u64) -> Truths + Send + Sync + 'a>;
 
-/// What a test says.
+/// What a test says, a bit for each object. Where neither is set, the formula does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Truth {
-    /// It does not hold.
-    False,
+pub struct Truths {
     /// It holds, if the object is in the range.
-    True,
-    /// A dereference failed: the object is not in the range.
-    Absent,
+    pub yes: u64,
+    /// A dereference failed: the object is not in the range. Not set where `yes` is.
+    pub absent: u64,
 }
 
-impl From<bool> for Truth {
-    #[inline]
-    fn from(truth: bool) -> Self {
-        match truth {
-            true => Self::True,
-            false => Self::False,
+impl Truths {
+    fn new(yes: u64, absent: u64) -> Self {
+        Self {
+            yes: yes & !absent,
+            absent,
         }
     }
-}
 
-impl Truth {
-    #[inline]
+    fn no(self) -> u64 {
+        !(self.yes | self.absent)
+    }
+
     fn not(self) -> Self {
-        match self {
-            Self::False => Self::True,
-            Self::True => Self::False,
-            Self::Absent => Self::Absent,
+        Self {
+            yes: self.no(),
+            absent: self.absent,
         }
     }
+}
 
-    #[inline]
-    fn and(self, other: impl FnOnce() -> Self) -> Self {
-        match self {
-            Self::True => other(),
-            decided => decided,
-        }
+/// The second side is asked only of objects that the first one leaves open.
+fn both<F: Fields>(a: &Test<'_, F>, b: &Test<'_, F>, batch: &Batch<'_, F>, asked: u64) -> Truths {
+    let first = a(batch, asked);
+    let open = first.yes & asked;
+    if open == 0 {
+        return first;
     }
-
-    #[inline]
-    fn or(self, other: impl FnOnce() -> Self) -> Self {
-        match self {
-            Self::False => other(),
-            decided => decided,
-        }
+    let then = b(batch, open);
+    Truths {
+        yes: first.yes & then.yes,
+        absent: first.absent | first.yes & then.absent,
     }
+}
 
-    #[inline]
-    fn same(self, other: impl FnOnce() -> Self) -> Self {
-        match (self, other()) {
-            (Self::Absent, _) | (_, Self::Absent) => Self::Absent,
-            (a, b) => (a == b).into(),
-        }
+fn either<F: Fields>(
+    a: impl FnOnce(&Batch<'_, F>, u64) -> Truths,
+    b: &Test<'_, F>,
+    batch: &Batch<'_, F>,
+    asked: u64,
+) -> Truths {
+    let first = a(batch, asked);
+    let no = first.no();
+    if no & asked == 0 {
+        return first;
+    }
+    let then = b(batch, no & asked);
+    Truths {
+        yes: first.yes | no & then.yes,
+        absent: first.absent | no & then.absent,
     }
 }
 
@@ -123,7 +129,7 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
     }
 
     /// Compiles a formula about objects of one class.
-    pub fn compile_for(&self, formula: &Formula, class: ClassId) -> Predicate<'a, F::Object> {
+    pub fn compile_for(&self, formula: &Formula, class: ClassId) -> Predicate<'a, F> {
         let compiler = Compiler {
             ground: self.ground,
             related: self.related.clone(),
@@ -133,172 +139,289 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
     }
 
     /// Compiles a formula.
-    pub fn compile(&self, formula: &Formula) -> Predicate<'a, F::Object> {
+    pub fn compile(&self, formula: &Formula) -> Predicate<'a, F> {
         use Predicate::{Constant, Test};
         match formula {
             Formula::Constant(truth) => Constant(*truth),
             Formula::Reach(relation, _) => Constant(self.related[relation.0 as usize]),
             Formula::Not(a) => match self.compile(a) {
                 Constant(truth) => Constant(!truth),
-                Test(a) => Test(Box::new(move |x| a(x).not())),
+                Test(a) => Test(Box::new(move |batch, asked| a(batch, asked).not())),
             },
             Formula::And(a, b) => match (self.compile(a), self.compile(b)) {
                 (Constant(false), _) | (_, Constant(false)) => Constant(false),
                 (Constant(true), it) | (it, Constant(true)) => it,
-                (Test(a), Test(b)) => Test(Box::new(move |x| a(x).and(|| b(x)))),
+                (Test(a), Test(b)) => {
+                    Test(Box::new(move |batch, asked| both(&a, &b, batch, asked)))
+                }
             },
-            Formula::Or(a, b) => or(self.compile(a), self.compile(b)),
-            Formula::Implies(a, b) => {
-                let not_a = match self.compile(a) {
-                    Constant(truth) => Constant(!truth),
-                    Test(a) => match self.compile(b) {
-                        Constant(false) => return Test(Box::new(move |x| a(x).not())),
-                        Constant(true) => return Constant(true),
-                        Test(b) => return Test(Box::new(move |x| a(x).not().or(|| b(x)))),
-                    },
-                };
-                or(not_a, self.compile(b))
-            }
+            Formula::Or(a, b) => match (self.compile(a), self.compile(b)) {
+                (Constant(true), _) | (_, Constant(true)) => Constant(true),
+                (Constant(false), it) | (it, Constant(false)) => it,
+                (Test(a), Test(b)) => {
+                    Test(Box::new(move |batch, asked| either(&a, &b, batch, asked)))
+                }
+            },
+            Formula::Implies(a, b) => match (self.compile(a), self.compile(b)) {
+                (Constant(false), _) | (_, Constant(true)) => Constant(true),
+                (Constant(true), it) => it,
+                (Test(a), Constant(false)) => {
+                    Test(Box::new(move |batch, asked| a(batch, asked).not()))
+                }
+                (Test(a), Test(b)) => Test(Box::new(move |batch, asked| {
+                    either(|batch, asked| a(batch, asked).not(), &b, batch, asked)
+                })),
+            },
             Formula::Iff(a, b) => match (self.compile(a), self.compile(b)) {
                 (Constant(a), Constant(b)) => Constant(a == b),
                 (Constant(true), it) | (it, Constant(true)) => it,
                 (Constant(false), Test(it)) | (Test(it), Constant(false)) => {
-                    Test(Box::new(move |x| it(x).not()))
+                    Test(Box::new(move |batch, asked| it(batch, asked).not()))
                 }
-                (Test(a), Test(b)) => Test(Box::new(move |x| a(x).same(|| b(x)))),
+                (Test(a), Test(b)) => Test(Box::new(move |batch, asked| {
+                    let (a, b) = (a(batch, asked), b(batch, asked));
+                    Truths::new(!(a.yes ^ b.yes), a.absent | b.absent)
+                })),
             },
-            Formula::Compare(compare) => self.compare(formula, compare),
-            Formula::InstanceOf(path, classes) => self.instance_of(formula, path, classes),
-            _ => self.interpreted(formula),
+            Formula::Compare(compare) => {
+                let compiled = match compare.by {
+                    CompareBy::Identity => self.compare_identity(compare),
+                    CompareBy::Plain => self.compare_numbers(compare),
+                    _ => None,
+                };
+                Test(compiled.unwrap_or_else(|| self.interpreted(formula)))
+            }
+            Formula::InstanceOf(path, classes) => match self.class {
+                Some(class) if path.steps.is_empty() && !path.is_host() => {
+                    Constant(classes.has(class))
+                }
+                _ => {
+                    let compiled = self.instance_of(path, classes);
+                    Test(compiled.unwrap_or_else(|| self.interpreted(formula)))
+                }
+            },
+            Formula::Flag(path) => {
+                let compiled = self.flag(path);
+                Test(compiled.unwrap_or_else(|| self.interpreted(formula)))
+            }
+            _ => Test(self.interpreted(formula)),
         }
     }
 
-    /// What has no shape of its own is left to the interpreter.
-    fn interpreted(&self, formula: &Formula) -> Predicate<'a, F::Object> {
+    /// Leaves a formula to the interpreter, object by object.
+    pub fn interpreted(&self, formula: &Formula) -> Test<'a, F> {
         let (ground, formula) = (self.ground.clone(), formula.clone());
         let related = self.related.clone();
-        Predicate::Test(Box::new(move |x| {
-            ground.holds(&formula, x, &related).into()
-        }))
+        Box::new(move |batch, asked| {
+            let mut yes = 0;
+            for lane in lanes(asked) {
+                let holds = ground.holds(&formula, batch.objects()[lane], &related);
+                yes |= (holds as u64) << lane;
+            }
+            Truths::new(yes, 0)
+        })
     }
 
-    fn instance_of(
-        &self,
-        formula: &Formula,
-        path: &Path,
-        classes: &ClassSet,
-    ) -> Predicate<'a, F::Object> {
-        if let (Some(class), [], false) = (self.class, &path.steps[..], path.is_host()) {
-            return Predicate::Constant(classes.has(class));
-        }
+    fn instance_of(&self, path: &Path, classes: &ClassSet) -> Option<Test<'a, F>> {
+        let Side::Path(readers) = self.side(path)? else {
+            return None;
+        };
         let fields = self.ground.fields;
         // A table, for a set of classes is asked for each object.
         let count = self.ground.classes.len() as u32;
         let ids = (0..=count).map(ClassId);
         let table: Vec<bool> = ids.map(|id| id.0 > 0 && classes.has(id)).collect();
-        let is_one = move |object| {
-            let class = fields.class_of(object).0 as usize;
-            table.get(class) == Some(&true)
-        };
-        Predicate::Test(match self.shape(path) {
-            Some(Shape::Variable) => Box::new(move |x| is_one(x).into()),
-            Some(Shape::Field(a)) => Box::new(move |x| match fields.slot(&a, x) {
-                Held::Object(object) => is_one(object).into(),
-                Held::Null => Truth::False,
-                Held::Absent => Truth::Absent,
-            }),
-            _ => return self.interpreted(formula),
-        })
+        Some(Box::new(move |batch, _| {
+            let column = follow(fields, &readers, batch);
+            let is_one = each_lane(|lane| {
+                let class = fields.class_of(column.objects[lane]).0 as usize;
+                table.get(class) == Some(&true)
+            });
+            Truths::new(is_one & column.there, column.absent)
+        }))
     }
 
-    fn compare(&self, formula: &Formula, compare: &Compare) -> Predicate<'a, F::Object> {
-        let compiled = match compare.by {
-            CompareBy::Identity => self.compare_identity(compare),
-            CompareBy::Plain => self.compare_numbers(compare),
-            _ => None,
+    /// Whether plain data that a path leads to is true.
+    fn flag(&self, path: &Path) -> Option<Test<'a, F>> {
+        let Number::Path(to) = self.number(path)? else {
+            return None;
         };
-        compiled.unwrap_or_else(|| self.interpreted(formula))
-    }
-
-    fn compare_identity(&self, compare: &Compare) -> Option<Predicate<'a, F::Object>> {
-        let shape = |operand: &Operand| match operand {
-            Operand::Constant(crate::resolved::Constant::Null) => Some(Shape::Constant(Held::Null)),
-            Operand::Path(path) => self.shape(path),
-            _ => None,
-        };
-        let (left, right) = (shape(&compare.left)?, shape(&compare.right)?);
-        let op = compare.op;
-        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+        if to.sort != Sort::Bool {
             return None;
         }
         let fields = self.ground.fields;
-        let wanted = op == CompareOp::Eq;
-        Some(Predicate::Test(match left {
-            Shape::Constant(a) => same(fields, wanted, move |_| a, right),
-            Shape::Variable => same(fields, wanted, Held::Object, right),
-            Shape::Field(a) => same(fields, wanted, move |x| fields.slot(&a, x), right),
-            Shape::FieldOfField(a, b) => {
-                same(fields, wanted, move |x| then(fields, &a, &b, x), right)
-            }
+        Some(Box::new(move |batch, _| {
+            let found = to.read(fields, batch);
+            let truth = each_lane(|lane| found.values[lane] != 0);
+            Truths::new(truth & found.known, found.absent)
         }))
     }
 
-    fn compare_numbers(&self, compare: &Compare) -> Option<Predicate<'a, F::Object>> {
-        let (left, right) = (self.number(&compare.left)?, self.number(&compare.right)?);
-        let (fields, op) = (self.ground.fields, compare.op);
-        Some(Predicate::Test(match left {
-            Number::Constant(a) => ordered(fields, op, move |_| Ok(a), right),
-            Number::Field(a, sort) => {
-                ordered(fields, op, move |x| number_at(fields, &a, sort, x), right)
-            }
-            Number::FieldOfField(a, b, sort) => {
-                let read = move |x| number_at(fields, &b, sort, behind(fields, &a, x)?);
-                ordered(fields, op, read, right)
-            }
-        }))
-    }
-
-    /// The shape of a path that leads to objects.
-    fn shape(&self, path: &Path) -> Option<Shape<F>> {
-        if !matches!(path.start, Start::Variable(_)) {
-            return match self.ground.walk(path, None) {
-                Datum::Object(object) => Some(Shape::Constant(Held::Object(object))),
-                Datum::Null => Some(Shape::Constant(Held::Null)),
-                _ => None,
-            };
-        }
-        Some(match path.steps[..] {
-            [] => Shape::Variable,
-            [Step::Field(a)] => Shape::Field(self.slot_reader(a)?),
-            [Step::Field(a), Step::Field(b)] => {
-                Shape::FieldOfField(self.slot_reader(a)?, self.slot_reader(b)?)
-            }
-            _ => return None,
-        })
-    }
-
-    /// The shape of an operand that is an integer of one kind, whatever the class.
-    fn number(&self, operand: &Operand) -> Option<Number<F>> {
-        let path = match operand {
-            Operand::Constant(crate::resolved::Constant::Plain(value)) => {
-                return Some(Number::Constant(small(*value)?));
-            }
-            Operand::Path(path) => path,
+    fn compare_identity(&self, compare: &Compare) -> Option<Test<'a, F>> {
+        let side = |operand: &Operand| match operand {
+            Operand::Constant(Constant::Null) => Some(Side::Null),
+            Operand::Path(path) => self.side(path),
+            _ => None,
+        };
+        let equal = match compare.op {
+            CompareOp::Eq => true,
+            CompareOp::Ne => false,
             _ => return None,
         };
+        let truths = move |same: u64, absent| match equal {
+            true => Truths::new(same, absent),
+            false => Truths::new(!same, absent),
+        };
+        let fields = self.ground.fields;
+        let test: Test<'a, F> = match (side(&compare.left)?, side(&compare.right)?) {
+            (Side::Path(a), Side::Path(b)) => Box::new(move |batch, _| {
+                let (a, b) = (follow(fields, &a, batch), follow(fields, &b, batch));
+                let same = each_lane(|lane| a.objects[lane] == b.objects[lane]);
+                let nulls = !(a.there | b.there);
+                truths(same & a.there & b.there | nulls, a.absent | b.absent)
+            }),
+            (Side::Path(a), Side::Null) | (Side::Null, Side::Path(a)) => {
+                Box::new(move |batch, _| {
+                    let a = follow(fields, &a, batch);
+                    truths(!a.there, a.absent)
+                })
+            }
+            (Side::Path(a), Side::Object(b)) | (Side::Object(b), Side::Path(a)) => {
+                Box::new(move |batch, _| {
+                    let a = follow(fields, &a, batch);
+                    truths(each_lane(|lane| a.objects[lane] == b) & a.there, a.absent)
+                })
+            }
+            _ => return None,
+        };
+        Some(test)
+    }
+
+    fn compare_numbers(&self, compare: &Compare) -> Option<Test<'a, F>> {
+        let number = |operand: &Operand| match operand {
+            Operand::Constant(Constant::Plain(value)) => Some(Number::Constant(*value)),
+            Operand::Path(path) => self.number(path),
+            _ => None,
+        };
+        let (left, right) = (number(&compare.left)?, number(&compare.right)?);
+        let sort = match (left.sort(), right.sort()) {
+            (Some(a), Some(b)) if a != b => return None,
+            // Constants are taken for what the other side is.
+            (a, b) => a.or(b)?,
+        };
+        let op = compare.op;
+        match sort {
+            Sort::Signed => self.ordered(op, left, right, signed, |value| value),
+            Sort::Unsigned => self.ordered(op, left, right, unsigned, |value| value as u64),
+            Sort::Double => {
+                let read = |value| f64::from_bits(value as u64);
+                self.ordered(op, left, right, float, read)
+            }
+            Sort::Single => {
+                let read = |value| f64::from(f32::from_bits(value as u32));
+                self.ordered(op, left, right, float, read)
+            }
+            Sort::Bool => {
+                let constant = |value| match value {
+                    Value::Bool(value) => Some(value),
+                    _ => None,
+                };
+                self.ordered(op, left, right, constant, |value| value != 0)
+            }
+            Sort::Char => {
+                let constant = |value| match value {
+                    Value::Char(value) => Some(u32::from(value).into()),
+                    _ => None,
+                };
+                self.ordered(op, left, right, constant, |value| value)
+            }
+        }
+    }
+
+    /// Compares numbers as `T`.
+    fn ordered<T: PartialOrd + Copy + Default + Send + Sync + 'a>(
+        &self,
+        op: CompareOp,
+        left: Number<F>,
+        right: Number<F>,
+        constant: impl Fn(Value) -> Option<T>,
+        read: impl Fn(i64) -> T + Copy + Send + Sync + 'a,
+    ) -> Option<Test<'a, F>> {
+        let fields = self.ground.fields;
+        let flipped = match op {
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+            same => same,
+        };
+        let (left, right, op) = match (left, right) {
+            (left @ Number::Constant(_), right) => (right, left, flipped),
+            (left, right) => (left, right, op),
+        };
+        let Number::Path(a) = left else { return None };
+        Some(match right {
+            Number::Constant(value) => {
+                let b = constant(value)?;
+                Box::new(move |batch, _| {
+                    let found = a.read(fields, batch);
+                    let yes = order(op, |lane| read(found.values[lane]), |_| b);
+                    unlike(op, yes, found.known, found.absent)
+                })
+            }
+            Number::Path(b) => Box::new(move |batch, _| {
+                let (left, right) = (a.read(fields, batch), b.read(fields, batch));
+                let yes = order(
+                    op,
+                    |lane| read(left.values[lane]),
+                    |lane| read(right.values[lane]),
+                );
+                let known = left.known & right.known;
+                unlike(op, yes, known, left.absent | right.absent)
+            }),
+        })
+    }
+
+    /// What a path to an object is.
+    fn side(&self, path: &Path) -> Option<Side<F>> {
         if !matches!(path.start, Start::Variable(_)) {
             return match self.ground.walk(path, None) {
-                Datum::Plain(value) => Some(Number::Constant(small(value)?)),
+                Datum::Object(object) => Some(Side::Object(object)),
+                Datum::Null => Some(Side::Null),
                 _ => None,
             };
         }
-        Some(match path.steps[..] {
-            [Step::Field(a)] => Number::Field(self.reader(a), self.sort(a)?),
-            [Step::Field(a), Step::Field(b)] => {
-                Number::FieldOfField(self.slot_reader(a)?, self.reader(b), self.sort(b)?)
-            }
-            _ => return None,
-        })
+        let reader = |step: &Step| match step {
+            Step::Field(field) => self.slot_reader(*field),
+            Step::Element(_) => None,
+        };
+        Some(Side::Path(
+            path.steps.iter().map(reader).collect::<Option<_>>()?,
+        ))
+    }
+
+    /// What a path to plain data is, of one kind in all classes that have it.
+    fn number(&self, path: &Path) -> Option<Number<F>> {
+        if !matches!(path.start, Start::Variable(_)) {
+            return match self.ground.walk(path, None) {
+                Datum::Plain(value) => Some(Number::Constant(value)),
+                _ => None,
+            };
+        }
+        let (Step::Field(last), before) = path.steps.split_last()? else {
+            return None;
+        };
+        let reader = |step: &Step| match step {
+            Step::Field(field) => self.slot_reader(*field),
+            Step::Element(_) => None,
+        };
+        let kind = self.kind(*last)?;
+        Some(Number::Path(PlainPath {
+            slots: before.iter().map(reader).collect::<Option<_>>()?,
+            last: self.reader(*last),
+            kind,
+            sort: Sort::of(kind)?,
+        }))
     }
 
     fn reader(&self, field: FieldId) -> F::Reader {
@@ -308,21 +431,19 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
 
     /// A reader of a field that is a slot in all classes that have it.
     fn slot_reader(&self, field: FieldId) -> Option<F::Reader> {
-        let is_slot = |kind| matches!(kind, Some(FieldKind::Plain(_)) | None);
-        let plain = self.kinds(field).any(is_slot);
-        (!plain).then(|| self.reader(field))
+        let is_slot = |kind: Option<FieldKind>| kind.is_some_and(FieldKind::is_slot);
+        self.kinds(field).all(is_slot).then(|| self.reader(field))
     }
 
-    /// How to widen a field that is an integer of one kind in all classes that have it.
-    fn sort(&self, field: FieldId) -> Option<Sort> {
+    /// The kind of a field that is plain data of one kind in all classes that have it.
+    fn kind(&self, field: FieldId) -> Option<PlainKind> {
         let mut kinds = self.kinds(field);
-        let first = kinds.next()??;
-        let FieldKind::Plain(kind) = first else {
+        let Some(FieldKind::Plain(kind)) = kinds.next()? else {
             return None;
         };
         kinds
-            .all(|kind| kind == Some(first))
-            .then(|| Sort::of(kind))?
+            .all(|it| it == Some(FieldKind::Plain(kind)))
+            .then_some(kind)
     }
 
     /// What a field is in the classes that have it; none where it is a length.
@@ -336,60 +457,89 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
     }
 }
 
-fn or<'a, O: Copy + 'a>(a: Predicate<'a, O>, b: Predicate<'a, O>) -> Predicate<'a, O> {
-    use Predicate::{Constant, Test};
-    match (a, b) {
-        (Constant(true), _) | (_, Constant(true)) => Constant(true),
-        (Constant(false), it) | (it, Constant(false)) => it,
-        (Test(a), Test(b)) => Test(Box::new(move |x| a(x).or(|| b(x)))),
-    }
+/// What leads to an object.
+enum Side<F: Fields> {
+    Null,
+    Object(F::Object),
+    /// From the object that is tested, slot by slot.
+    Path(Vec<F::Reader>),
 }
 
-/// A path to objects that has a shape.
-enum Shape<F: Fields> {
-    Constant(Held<F::Object>),
-    Variable,
-    Field(F::Reader),
-    FieldOfField(F::Reader, F::Reader),
-}
-
-/// An integer that has a shape.
+/// Plain data that can be compared as a number of the machine.
 enum Number<F: Fields> {
-    Constant(i64),
-    Field(F::Reader, Sort),
-    FieldOfField(F::Reader, F::Reader, Sort),
+    Constant(Value),
+    Path(PlainPath<F>),
 }
 
-/// How the bits of a field become a number: shifted up, and down again with the sign or
-/// without.
-#[derive(Clone, Copy)]
-struct Sort {
-    shift: u32,
-    signed: bool,
-}
-
-impl Sort {
-    fn of(kind: PlainKind) -> Option<Self> {
-        let shift = 64 - 8 * kind.bytes() as u32;
-        let signed = match kind {
-            PlainKind::U8 | PlainKind::U16 | PlainKind::U32 => false,
-            PlainKind::I8 | PlainKind::I16 | PlainKind::I32 | PlainKind::I64 => true,
-            _ => return None,
-        };
-        Some(Self { shift, signed })
-    }
-
-    #[inline]
-    fn widen(self, bits: u64) -> i64 {
-        match self.signed {
-            true => ((bits << self.shift) as i64) >> self.shift,
-            false => bits as i64,
+impl<F: Fields> Number<F> {
+    fn sort(&self) -> Option<Sort> {
+        match self {
+            Self::Constant(_) => None,
+            Self::Path(path) => Some(path.sort),
         }
     }
 }
 
-/// An integer that fits.
-fn small(value: Value) -> Option<i64> {
+/// Leads from the object that is tested to plain data.
+struct PlainPath<F: Fields> {
+    slots: Vec<F::Reader>,
+    last: F::Reader,
+    kind: PlainKind,
+    sort: Sort,
+}
+
+impl<F: Fields> PlainPath<F> {
+    fn read(&self, fields: F, batch: &Batch<'_, F>) -> Numbers {
+        if self.slots.is_empty() {
+            return fields.numbers(&self.last, self.kind, batch);
+        }
+        let column = follow(fields, &self.slots, batch);
+        fields.numbers_behind(&self.last, self.kind, &column)
+    }
+}
+
+/// What slots lead to, one behind the other.
+fn follow<F: Fields>(fields: F, slots: &[F::Reader], batch: &Batch<'_, F>) -> Column<F::Object> {
+    let mut column = match slots.first() {
+        None => return Column::of(batch),
+        Some(first) => fields.slots(first, batch),
+    };
+    for reader in &slots[1..] {
+        column = fields.slots_behind(reader, &column);
+    }
+    column
+}
+
+/// As what plain data is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// An integer that 64 bits with a sign can hold.
+    Signed,
+    /// One that they may not.
+    Unsigned,
+    Double,
+    Single,
+    Bool,
+    Char,
+}
+
+impl Sort {
+    fn of(kind: PlainKind) -> Option<Self> {
+        Some(match kind {
+            PlainKind::U64 => Self::Unsigned,
+            PlainKind::F32 => Self::Single,
+            PlainKind::F64 => Self::Double,
+            PlainKind::Bool => Self::Bool,
+            PlainKind::Char => Self::Char,
+            PlainKind::U8 | PlainKind::U16 | PlainKind::U32 => Self::Signed,
+            PlainKind::I8 | PlainKind::I16 | PlainKind::I32 | PlainKind::I64 => Self::Signed,
+            _ => return None,
+        })
+    }
+}
+
+/// A constant as an integer with a sign, if it is one.
+fn signed(value: Value) -> Option<i64> {
     match value {
         Value::Unsigned(value) => value.try_into().ok(),
         Value::Signed(value) => Some(value),
@@ -397,96 +547,52 @@ fn small(value: Value) -> Option<i64> {
     }
 }
 
-/// What `x.f.g` holds.
+fn unsigned(value: Value) -> Option<u64> {
+    match value {
+        Value::Unsigned(value) => Some(value),
+        Value::Signed(value) => value.try_into().ok(),
+        _ => None,
+    }
+}
+
+/// A constant as a floating-point number that is the same number.
+fn float(value: Value) -> Option<f64> {
+    /// All integers up to there are floating-point numbers.
+    const EXACT: u64 = 1 << 53;
+    match value {
+        Value::Float(value) => Some(value),
+        Value::Unsigned(value) if value <= EXACT => Some(value as f64),
+        Value::Signed(value) if value.unsigned_abs() <= EXACT => Some(value as f64),
+        _ => None,
+    }
+}
+
+/// Where two numbers are ordered as wanted. A number that is none differs from all others.
 #[inline]
-fn then<F: Fields>(fields: F, a: &F::Reader, b: &F::Reader, x: F::Object) -> Held<F::Object> {
-    match fields.slot(a, x) {
-        Held::Object(y) => fields.slot(b, y),
-        _ => Held::Absent,
+fn order<T: PartialOrd>(op: CompareOp, a: impl Fn(usize) -> T, b: impl Fn(usize) -> T) -> u64 {
+    match op {
+        CompareOp::Eq => each_bit(|lane| a(lane) == b(lane)),
+        CompareOp::Ne => each_bit(|lane| a(lane) != b(lane)),
+        CompareOp::Lt => each_bit(|lane| a(lane) < b(lane)),
+        CompareOp::Le => each_bit(|lane| a(lane) <= b(lane)),
+        CompareOp::Gt => each_bit(|lane| a(lane) > b(lane)),
+        CompareOp::Ge => each_bit(|lane| a(lane) >= b(lane)),
     }
 }
 
-/// Whether two references are the same, or whether they are not.
-fn same<'a, F: Fields + 'a>(
-    fields: F,
-    wanted: bool,
-    left: impl Fn(F::Object) -> Held<F::Object> + Send + Sync + 'a,
-    right: Shape<F>,
-) -> Test<'a, F::Object> {
-    match right {
-        Shape::Constant(b) => Box::new(move |x| identical(left(x), b, wanted)),
-        Shape::Variable => Box::new(move |x| identical(left(x), Held::Object(x), wanted)),
-        Shape::Field(b) => Box::new(move |x| identical(left(x), fields.slot(&b, x), wanted)),
-        Shape::FieldOfField(b, c) => {
-            Box::new(move |x| identical(left(x), then(fields, &b, &c, x), wanted))
-        }
-    }
-}
-
+/// As [`each_lane`], for what vectors are slow at: numbers of 64 bits.
 #[inline]
-fn identical<O: Eq>(a: Held<O>, b: Held<O>, wanted: bool) -> Truth {
-    match (&a, &b) {
-        (Held::Absent, _) | (_, Held::Absent) => Truth::Absent,
-        _ => ((a == b) == wanted).into(),
+fn each_bit(f: impl Fn(usize) -> bool) -> u64 {
+    // The first lane ends up in the lowest bit. To double and add is one instruction.
+    (0..LANES)
+        .rev()
+        .fold(0, |bits, lane| bits << 1 | f(lane) as u64)
+}
+
+/// What is not known is unlike anything.
+fn unlike(op: CompareOp, yes: u64, known: u64, absent: u64) -> Truths {
+    match op.of_unlike() {
+        true => Truths::new(yes | !known, absent),
+        false => Truths::new(yes & known, absent),
     }
-}
-
-/// Why a number is not there.
-enum Missing {
-    /// A dereference failed.
-    Dereference,
-    /// Nobody knows it, or it is none.
-    Unknown,
-}
-
-#[inline]
-fn number_at<F: Fields>(
-    fields: F,
-    reader: &F::Reader,
-    sort: Sort,
-    x: F::Object,
-) -> Result<i64, Missing> {
-    match fields.bits(reader, x) {
-        Some(bits) => Ok(sort.widen(bits)),
-        None => Err(Missing::Unknown),
-    }
-}
-
-/// What a slot refers to, to be looked into.
-#[inline]
-fn behind<F: Fields>(fields: F, reader: &F::Reader, x: F::Object) -> Result<F::Object, Missing> {
-    match fields.slot(reader, x) {
-        Held::Object(y) => Ok(y),
-        _ => Err(Missing::Dereference),
-    }
-}
-
-/// Whether two numbers are ordered as wanted.
-fn ordered<'a, F: Fields + 'a>(
-    fields: F,
-    op: CompareOp,
-    left: impl Fn(F::Object) -> Result<i64, Missing> + Send + Sync + 'a,
-    right: Number<F>,
-) -> Test<'a, F::Object> {
-    match right {
-        Number::Constant(b) => decided(op, move |x| Ok(left(x)?.cmp(&b))),
-        Number::Field(b, sort) => decided(op, move |x| {
-            Ok(left(x)?.cmp(&number_at(fields, &b, sort, x)?))
-        }),
-        Number::FieldOfField(b, c, sort) => decided(op, move |x| {
-            let y = behind(fields, &b, x)?;
-            Ok(left(x)?.cmp(&number_at(fields, &c, sort, y)?))
-        }),
-    }
-}
-
-fn decided<'a, O: 'a>(
-    op: CompareOp,
-    order: impl Fn(O) -> Result<Ordering, Missing> + Send + Sync + 'a,
-) -> Test<'a, O> {
-    Box::new(move |x| match order(x) {
-        Ok(order) => op.allows(order).into(),
-        Err(Missing::Dereference) => Truth::Absent,
-        Err(Missing::Unknown) => op.of_unlike().into(),
-    })
 }

@@ -13,17 +13,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heaphound_heap::ClassId;
-use heaphound_heap::fields::{Fields, Held, Readable};
+use heaphound_heap::fields::{Batch, Fields, LANES, Readable, lanes};
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::{Filter, MAX_MARKS, Phase, Visit, Visitor, Visits};
 
 use crate::datum::Datum;
-use crate::interpret::{Ground, places};
+use crate::interpret::Ground;
 use crate::plan::{Plan, decides};
-use crate::predicate::{Compiler, Predicate, Test, Truth, asks_class};
+use crate::predicate::{Compiler, Predicate, Test, Truths, asks_class};
 use crate::resolved::{
-    FieldId, Formula, Program, Quantifier, QuantifierId, Relation, RelationPart, Resolved, Start,
-    Statement, Step,
+    Formula, Program, Quantifier, QuantifierId, Relation, RelationPart, Resolved, Statement,
 };
 use crate::syntax::{AssertionKind, QuantifierKind, Span};
 
@@ -337,23 +336,21 @@ struct Run<'r, 'a, V: Readable> {
 /// What is tested in a phase.
 struct Tests<'t, F: Fields> {
     ground: &'t Ground<'t, F>,
-    /// By class: 0 if nothing is tested, the place behind it of the only test, or of a list
-    /// behind all tests.
+    /// By class: 0 if nothing is tested, else the place behind it in `lists`.
     by_class: Vec<u32>,
-    tests: Vec<Tested<'t, F::Object>>,
+    tests: Vec<Tested<'t, F>>,
+    /// The tests of each class that has some.
     lists: Vec<Vec<usize>>,
-    /// Slots behind which tests look.
-    ahead: Vec<F::Reader>,
     collect: bool,
     /// What of the whole plan is decided, if the traversal may end when all is.
     ends: &'t [AtomicBool],
 }
 
-struct Tested<'t, O> {
+struct Tested<'t, F: Fields> {
     /// Which quantifier of the plan.
     asked: usize,
     quantifier: &'t Quantifier,
-    test: Test<'t, O>,
+    test: Test<'t, F>,
     decided: &'t AtomicBool,
 }
 
@@ -467,7 +464,9 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             excluded,
             overlaps: false,
             found: found.iter().map(|_| Vec::new()).collect(),
-            waiting: Vec::with_capacity(BATCH),
+            entered: Vec::new(),
+            count: 0,
+            waiting: tests.lists.iter().map(|_| Vec::new()).collect(),
         });
         let (_, visitors) = self.setting.view.trace(visits, phase, visitors.collect());
         let mut overlaps = false;
@@ -490,9 +489,8 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
     where
         'a: 't,
     {
-        let compiler = Compiler::new(self.ground, related.clone());
-        let mut tests: Vec<Tested<'t, V::Object>> = Vec::new();
-        let mut lists: Vec<Vec<usize>> = Vec::new();
+        let compiler = Compiler::new(self.ground, related);
+        let mut tests: Vec<Tested<'t, V::Fields<'a>>> = Vec::new();
         let classes = self.setting.view.classes();
         let mut of_class: Vec<Vec<usize>> = classes.iter().map(|_| Vec::new()).collect();
         for (number, asked) in self.asked.iter().enumerate() {
@@ -502,10 +500,10 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
                 test,
                 decided: &decided[number],
             };
-            let mut add = |test: Predicate<'t, V::Object>, of: &[usize]| {
-                let test: Test<'t, V::Object> = match test {
+            let mut add = |test: Predicate<'t, V::Fields<'a>>, of: &[usize]| {
+                let test: Test<'t, V::Fields<'a>> = match test {
                     Predicate::Constant(false) => return,
-                    Predicate::Constant(true) => Box::new(|_| Truth::True),
+                    Predicate::Constant(true) => Box::new(|_, _| Truths { yes: !0, absent: 0 }),
                     Predicate::Test(test) => test,
                 };
                 of.iter()
@@ -515,9 +513,10 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             let has = |class: &usize| asked.quantifier.classes.has(classes[*class].id);
             let range: Vec<usize> = (0..classes.len()).filter(has).collect();
             if self.setting.interpret {
-                let (ground, related) = (self.ground.clone(), related.clone());
-                let test = move |x| ground.holds(&asked.decides, x, &related).into();
-                add(Predicate::Test(Box::new(test)), &range);
+                add(
+                    Predicate::Test(compiler.interpreted(&asked.decides)),
+                    &range,
+                );
             } else if asks_class(&asked.decides) {
                 // What an object's class decides is decided for all of them.
                 for class in range {
@@ -529,41 +528,21 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             }
         }
         let mut by_class = vec![0];
+        let mut lists = Vec::new();
         for list in of_class {
-            by_class.push(match list[..] {
-                [] => 0,
-                [only] => only + 1,
-                _ => {
-                    let known = lists.iter().position(|it| *it == list);
-                    let place = known.unwrap_or_else(|| {
-                        lists.push(list);
-                        lists.len() - 1
-                    });
-                    tests.len() + 1 + place
+            by_class.push(match list.is_empty() {
+                true => 0,
+                false => {
+                    lists.push(list);
+                    lists.len() as u32
                 }
-            } as u32);
+            });
         }
-        let mut behind: Vec<FieldId> = Vec::new();
-        for dereference in tests.iter().flat_map(|test| &test.quantifier.dereferences) {
-            let path = &dereference.path;
-            if let (Start::Variable(_), [Step::Field(field), ..]) = (path.start, &path.steps[..])
-                && !behind.contains(field)
-            {
-                behind.push(*field);
-            }
-        }
-        let fields = self.ground.fields;
-        let reader = |field: &FieldId| {
-            let field = &self.setting.resolved.fields[field.0 as usize];
-            fields.reader(&places(&field.places))
-        };
-        let ahead = behind.iter().map(reader).collect();
         Tests {
             ground: self.ground,
             by_class,
             tests,
             lists,
-            ahead,
             collect: self.collect,
             // Where relations must be told apart, all of them are traced.
             ends: match self.collect || self.plan.relations.len() > 1 {
@@ -629,39 +608,39 @@ struct Examine<'e, const OVERLAPS: bool, F: Fields> {
     excluded: &'e [F::Object],
     overlaps: bool,
     found: Vec<Vec<F::Object>>,
-    /// Objects that are to be tested, and how.
-    waiting: Vec<(F::Object, u32)>,
+    /// Objects that have been entered and not been looked at: the first so many.
+    entered: Vec<F::Object>,
+    count: usize,
+    /// Objects that are to be tested, by class: in the order of [`Tests::lists`].
+    waiting: Vec<Vec<F::Object>>,
 }
-
-/// How many objects are tested at a time: enough for what they refer to to arrive in the cache,
-/// and few enough to be there still themselves.
-const BATCH: usize = 64;
 
 impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAPS, F> {
     type Tag = ();
-    const ARRIVALS: bool = OVERLAPS;
+    const MEETS: bool = OVERLAPS;
+    const FEW: bool = true;
     const STOPS: bool = true;
 
+    // The loop that marks needs its registers: as little is done here as can be.
+    #[inline]
     fn object(&mut self, x: F::Object) {
-        self.enter(x, self.fields.class_of(x));
-    }
-
-    #[inline]
-    fn enter(&mut self, x: F::Object, class: ClassId) {
-        let tests = self.tests;
-        // A class that is newer than the text is not in it.
-        let place = tests.by_class.get(class.0 as usize).copied().unwrap_or(0);
-        if place == 0 {
-            return;
-        }
-        self.waiting.push((x, place));
-        if self.waiting.len() == BATCH {
-            self.test_all();
+        match self.entered.get_mut(self.count) {
+            Some(place) => {
+                *place = x;
+                self.count += 1;
+            }
+            None => self.make_room(x),
         }
     }
 
+    // A class that is newer than the text is not in it.
+    fn wants(&self, class: ClassId) -> bool {
+        let place = self.tests.by_class.get(class.0 as usize);
+        place.is_some_and(|&it| it != 0)
+    }
+
     #[inline]
-    fn edge_arrived(&mut self, _: (), to: F::Object, visit: Visit) {
+    fn met(&mut self, to: F::Object, visit: Visit) {
         let (first, own) = self.earlier;
         if (first.0..own.0).contains(&visit.0) && !self.excluded.contains(&to) {
             self.overlaps = true;
@@ -675,51 +654,77 @@ impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAP
 }
 
 impl<const OVERLAPS: bool, F: Fields> Examine<'_, OVERLAPS, F> {
-    /// Tests the objects that wait for it. Apart from the loop that enters them, which so keeps its
-    /// registers.
-    #[inline(never)]
+    /// Tests all objects that still wait for it.
     fn test_all(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        for reader in &self.tests.ahead {
-            for &(x, _) in &waiting {
-                if let Held::Object(y) = self.fields.slot(reader, x) {
-                    self.fields.prefetch(y);
-                }
+        for place in 0..self.count {
+            self.wait(self.entered[place]);
+        }
+        self.count = 0;
+        for place in 0..self.waiting.len() {
+            let mut waiting = std::mem::take(&mut self.waiting[place]);
+            let asked = waiting.len();
+            if asked > 0 {
+                waiting.resize(LANES, waiting[0]);
+                self.test_some(&waiting, asked);
             }
         }
-        for &(x, place) in &waiting {
-            self.test(x, place);
-        }
-        self.waiting = waiting;
-        self.waiting.clear();
     }
 
-    /// Tests an object, as `by_class` says.
-    #[inline]
-    fn test(&mut self, x: F::Object, place: u32) {
+    /// Tests the objects that have been entered, if there are any, and takes in another.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, x: F::Object) {
+        let mut entered = std::mem::take(&mut self.entered);
+        if !self.test_some(&entered, LANES) {
+            for &x in &entered {
+                self.wait(x);
+            }
+        }
+        entered.resize(LANES, x);
+        entered[0] = x;
+        self.entered = entered;
+        self.count = 1;
+    }
+
+    /// Lets an object wait until there are as many of its class as can be tested at a time.
+    fn wait(&mut self, x: F::Object) {
+        let class = self.fields.class_of(x);
+        let place = self.tests.by_class[class.0 as usize] as usize - 1;
+        let waiting = &mut self.waiting[place];
+        waiting.push(x);
+        if waiting.len() == LANES {
+            let waiting = std::mem::take(waiting);
+            self.test_some(&waiting, LANES);
+            self.waiting[place] = waiting;
+            self.waiting[place].clear();
+        }
+    }
+
+    /// Tests the first so many of objects, if they fill all lanes and are of one class.
+    fn test_some(&mut self, objects: &[F::Object], count: usize) -> bool {
         let tests = self.tests;
-        let place = place as usize - 1;
-        match tests.tests.get(place) {
-            Some(tested) => self.test_one(tested, x),
-            None => {
-                for &number in &tests.lists[place - tests.tests.len()] {
-                    self.test_one(&tests.tests[number], x);
-                }
+        let Some(objects) = objects.first_chunk() else {
+            return false;
+        };
+        let Some(batch) = Batch::new(self.fields, objects) else {
+            return false;
+        };
+        let asked = !0 >> (LANES - count);
+        let place = tests.by_class[batch.class().0 as usize] as usize - 1;
+        for &number in &tests.lists[place] {
+            let tested = &tests.tests[number];
+            let decided = (tested.test)(&batch, asked).yes & asked;
+            for lane in lanes(decided) {
+                self.confirm(tested, objects[lane]);
             }
         }
-    }
-
-    #[inline]
-    fn test_one(&mut self, tested: &Tested<'_, F::Object>, x: F::Object) {
-        if (tested.test)(x) == Truth::True {
-            self.confirm(tested, x);
-        }
+        true
     }
 
     /// Takes note of an object that decides, if it is in the range.
     #[cold]
     #[inline(never)]
-    fn confirm(&mut self, tested: &Tested<'_, F::Object>, x: F::Object) {
+    fn confirm(&mut self, tested: &Tested<'_, F>, x: F::Object) {
         let known = !self.tests.collect && tested.decided.load(Relaxed);
         if known || !self.tests.ground.is_in_range(tested.quantifier, x) {
             return;

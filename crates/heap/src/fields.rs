@@ -6,7 +6,7 @@
 use crate::class::ClassId;
 use crate::snapshot::{ObjectId, Snapshot};
 use crate::trace::Traceable;
-use crate::value::Value;
+use crate::value::{PlainKind, Value};
 use crate::view::HeapView;
 
 /// What a slot holds.
@@ -18,6 +18,90 @@ pub enum Held<O> {
     Null,
     /// A reference to that object.
     Object(O),
+}
+
+/// How many objects are looked into at a time: one for each bit of a word.
+pub const LANES: usize = 64;
+
+/// Objects of one class that are looked into together. All lanes hold one; the last batch of
+/// many has some twice.
+pub struct Batch<'b, F: Fields> {
+    class: ClassId,
+    objects: &'b [F::Object; LANES],
+}
+
+impl<'b, F: Fields> Batch<'b, F> {
+    /// None if they are not all of one class: whoever reads them relies on it.
+    pub fn new(fields: F, objects: &'b [F::Object; LANES]) -> Option<Self> {
+        let class = fields.class_of(objects[0]);
+        let differ = objects.iter().fold(0, |bits, &object| {
+            bits | (fields.class_of(object).0 ^ class.0)
+        });
+        (differ == 0).then_some(Self { class, objects })
+    }
+
+    /// The class of all of them.
+    pub fn class(&self) -> ClassId {
+        self.class
+    }
+
+    /// The objects.
+    pub fn objects(&self) -> &'b [F::Object; LANES] {
+        self.objects
+    }
+}
+
+/// What slots hold, lane by lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<O> {
+    /// What they refer to; where they do not, any object.
+    pub objects: [O; LANES],
+    /// Lanes whose slot refers to an object.
+    pub there: u64,
+    /// Lanes that have no such slot.
+    pub absent: u64,
+}
+
+/// Plain data of one kind, lane by lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
+    /// Their bits; integers with their sign. Where they are not known, any.
+    pub values: [i64; LANES],
+    /// Lanes where they are known.
+    pub known: u64,
+    /// Lanes that have no object to look into.
+    pub absent: u64,
+}
+
+/// A bit for each lane.
+///
+/// In two steps, each of which a compiler makes good code of: a byte for each lane, then eight
+/// of them into a byte of bits.
+#[inline]
+pub fn each_lane(mut f: impl FnMut(usize) -> bool) -> u64 {
+    let mut truths = [0; LANES];
+    for (lane, truth) in truths.iter_mut().enumerate() {
+        *truth = f(lane) as u8;
+    }
+    let (eights, _) = truths.as_chunks::<8>();
+    let bits = eights.iter().map(|eight| {
+        // Moves the bit of each byte to a place of its own in the highest one.
+        (u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+    });
+    let mut word = [0; LANES / 8];
+    word.iter_mut().zip(bits).for_each(|(byte, it)| *byte = it);
+    u64::from_le_bytes(word)
+}
+
+impl<O: Copy> Column<O> {
+    /// The objects of a batch themselves.
+    pub fn of<F: Fields<Object = O>>(batch: &Batch<'_, F>) -> Self {
+        Self {
+            objects: *batch.objects,
+            there: !0,
+            absent: 0,
+        }
+    }
 }
 
 /// Looks into the objects of a stopped heap.
@@ -40,6 +124,61 @@ pub trait Fields: Copy + Send + Sync {
     /// The bits of the plain data of that name, zero-extended, where they are known.
     fn bits(self, reader: &Self::Reader, object: Self::Object) -> Option<u64>;
 
+    /// What the slots of that name hold.
+    fn slots(self, reader: &Self::Reader, batch: &Batch<'_, Self>) -> Column<Self::Object> {
+        self.slots_behind(reader, &Column::of(batch))
+    }
+
+    /// What the slots of that name hold of the objects that other slots refer to.
+    fn slots_behind(
+        self,
+        reader: &Self::Reader,
+        column: &Column<Self::Object>,
+    ) -> Column<Self::Object> {
+        let mut held = Column {
+            objects: column.objects,
+            there: 0,
+            absent: !column.there,
+        };
+        for lane in lanes(column.there) {
+            match self.slot(reader, column.objects[lane]) {
+                Held::Object(object) => {
+                    held.objects[lane] = object;
+                    held.there |= 1 << lane;
+                }
+                Held::Null => {}
+                Held::Absent => held.absent |= 1 << lane,
+            }
+        }
+        held
+    }
+
+    /// The plain data of that name, which is of that kind wherever it is.
+    fn numbers(self, reader: &Self::Reader, kind: PlainKind, batch: &Batch<'_, Self>) -> Numbers {
+        self.numbers_behind(reader, kind, &Column::of(batch))
+    }
+
+    /// The plain data of that name of the objects that slots refer to.
+    fn numbers_behind(
+        self,
+        reader: &Self::Reader,
+        kind: PlainKind,
+        column: &Column<Self::Object>,
+    ) -> Numbers {
+        let (mut values, mut known) = ([0; LANES], 0);
+        for lane in lanes(column.there) {
+            if let Some(bits) = self.bits(reader, column.objects[lane]) {
+                values[lane] = kind.extend(bits);
+                known |= 1 << lane;
+            }
+        }
+        Numbers {
+            values,
+            known,
+            absent: !column.there,
+        }
+    }
+
     /// What an element of a reference array holds: null beyond its end.
     fn element(self, object: Self::Object, index: usize) -> Held<Self::Object>;
 
@@ -51,12 +190,15 @@ pub trait Fields: Copy + Send + Sync {
 
     /// The text of a string object, where it is known.
     fn text_of(self, object: Self::Object) -> Option<String>;
+}
 
-    /// Says that the object will be looked into soon.
-    #[inline]
-    fn prefetch(self, object: Self::Object) {
-        let _ = object;
-    }
+/// The lanes whose bits are set.
+pub fn lanes(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = bits.trailing_zeros();
+        bits &= bits.wrapping_sub(1);
+        (lane < u64::BITS).then_some(lane as usize)
+    })
 }
 
 /// A view whose objects can be looked into while it is traced.
@@ -130,5 +272,26 @@ impl Fields for &Snapshot {
 
     fn text_of(self, object: ObjectId) -> Option<String> {
         HeapView::text_of(self, object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_and_bits() {
+        for bits in [
+            0,
+            1,
+            !0,
+            1 << 63,
+            0x8040_2010_0804_0201,
+            0x1234_5678_9abc_def0,
+        ] {
+            assert_eq!(each_lane(|lane| bits >> lane & 1 == 1), bits);
+            let there: Vec<usize> = (0..LANES).filter(|lane| bits >> lane & 1 == 1).collect();
+            assert_eq!(lanes(bits).collect::<Vec<_>>(), there);
+        }
     }
 }

@@ -59,7 +59,7 @@ pub struct Phase<O> {
 /// What a phase did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Traced<O> {
-    /// Objects entered.
+    /// Objects entered; of those that the visitors want to be told of, if these are few.
     pub objects: usize,
     /// Objects set aside, in order and each once.
     pub aside: Vec<O>,
@@ -73,8 +73,19 @@ pub trait Visitor<O>: Send {
     const READS: bool = false;
     /// Whether [`Visitor::edge_arrived`] is wanted.
     const ARRIVALS: bool = false;
+    /// Whether [`Visitor::met`] is wanted.
+    const MEETS: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
+    /// Whether only objects of some classes are of interest; see [`Visitor::wants`].
+    const FEW: bool = false;
+
+    /// Whether objects of a class are to be told of when they are entered. Asked before the
+    /// trace, if only [`Visitor::FEW`] are.
+    fn wants(&self, class: ClassId) -> bool {
+        let _ = class;
+        true
+    }
 
     /// An object is entered.
     #[inline]
@@ -101,6 +112,12 @@ pub trait Visitor<O>: Send {
     #[inline]
     fn edge_arrived(&mut self, tag: Self::Tag, to: O, visit: Visit) {
         let _ = (tag, to, visit);
+    }
+
+    /// The target of an edge, or of a start, carries `visit` and so is not entered.
+    #[inline]
+    fn met(&mut self, to: O, visit: Visit) {
+        let _ = (to, visit);
     }
 
     /// Whether the answer is known, so that the trace may end here.

@@ -58,16 +58,29 @@ impl PlainKind {
         }
     }
 
+    /// Whether it is an integer with a sign.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
+    /// The bits of a field of this kind, zero-extended, with their sign if they have one.
+    #[inline]
+    pub fn extend(self, bits: u64) -> i64 {
+        match self {
+            Self::I8 => bits as i8 as i64,
+            Self::I16 => bits as i16 as i64,
+            Self::I32 => bits as i32 as i64,
+            _ => bits as i64,
+        }
+    }
+
     /// The value that a field of this kind holds, given its bits, zero-extended.
     pub fn decode(self, bits: u64) -> Value {
         match self {
             Self::Bool => Value::Bool(bits != 0),
             Self::Char => Value::Char(char::from_u32(bits as u32).unwrap_or('\u{fffd}')),
             Self::U8 | Self::U16 | Self::U32 | Self::U64 => Value::Unsigned(bits),
-            Self::I8 => Value::Signed(bits as i8 as i64),
-            Self::I16 => Value::Signed(bits as i16 as i64),
-            Self::I32 => Value::Signed(bits as i32 as i64),
-            Self::I64 => Value::Signed(bits as i64),
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => Value::Signed(self.extend(bits)),
             Self::F32 => Value::Float(f32::from_bits(bits as u32) as f64),
             Self::F64 => Value::Float(f64::from_bits(bits)),
             Self::Enum { variants } => {

@@ -34,6 +34,7 @@ use super::mark::{Marked, OnceMark, Start, VisitMark, Visitor, mark};
 use super::mutator::{Local, Mutator, MutatorShared};
 use super::object::Managed;
 use super::region::Raw;
+use super::trace::Trace;
 use super::view::{Brand, ObjectId, StoppedHeap};
 use super::weak::{self, Waiting};
 use crate::collect::{Cause, Kind, Request};
@@ -102,6 +103,16 @@ pub(crate) struct Collecting {
     owed: Owed,
     /// What the roots refer to, in order.
     known: Vec<Raw>,
+    by: MarkedBy,
+}
+
+/// Who has marked objects for a collection so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MarkedBy {
+    Nobody,
+    /// The series of phases that began with that mark.
+    Series(Visit),
+    Several,
 }
 
 impl StoppedHeap<'_> {
@@ -207,6 +218,10 @@ impl StoppedHeap<'_> {
             u8::MAX => u8::MAX - 1,
             _ => u8::MAX,
         };
+        if let Some(collecting) = &self.collecting {
+            // Marks will mean something else.
+            collecting.borrow_mut().by = MarkedBy::Several;
+        }
         self.heap.forgotten.store(forgotten, Relaxed);
         self.heap.last_visit.store(0, Relaxed);
         let mut starts: Vec<Start<()>> = Vec::new();
@@ -279,14 +294,30 @@ impl<'v> Traceable for StoppedHeap<'v> {
         self.check_given(phase.mark);
         let collecting = self.collecting.as_ref();
         let mut collecting = collecting.map(|it| it.borrow_mut());
-        let works = collecting.as_mut().is_some_and(|it| it.admits(self, phase));
-        let may_stop = !works;
-        let collection = works.then(|| self.heap.space.epoch());
-        let mut watches: Vec<_> = visitors
+        match &mut collecting {
+            Some(it) if it.admits(self, phase) => {
+                self.trace_for::<V, false>(phase, visitors, Some(it))
+            }
+            _ if V::STOPS => self.trace_for::<V, true>(phase, visitors, None),
+            _ => self.trace_for::<V, false>(phase, visitors, None),
+        }
+    }
+}
+
+impl<'v> StoppedHeap<'v> {
+    /// Runs a phase that works for the collection, if there is one. Then it may not end early:
+    /// `STOPS` says that it may.
+    fn trace_for<V: trace::Visitor<ObjectId<'v>>, const STOPS: bool>(
+        &self,
+        phase: &Phase<ObjectId<'v>>,
+        visitors: Vec<V>,
+        mut collecting: Option<&mut Collecting>,
+    ) -> (Traced<ObjectId<'v>>, Vec<V>) {
+        let collection = collecting.is_some().then(|| self.heap.space.epoch());
+        let mut watches: Vec<Watch<'v, V, STOPS>> = visitors
             .into_iter()
             .map(|visitor| Watch {
                 visitor,
-                may_stop,
                 entered: 0,
                 brand: self.brand,
             })
@@ -294,18 +325,30 @@ impl<'v> Traceable for StoppedHeap<'v> {
         let mut starts: Vec<_> = phase.starts.iter().map(|object| object.0.into()).collect();
         let mut aside = Vec::new();
         let mut workers = watches.len();
-        let ground = self.ground();
-        if works && let Some(collecting) = &mut collecting {
+        let mut ground = self.ground();
+        let told = V::FEW.then(|| self.told(&watches));
+        if let Some(traces) = &told {
+            ground.traces = traces;
+        }
+        let mut first = false;
+        if let Some(collecting) = &mut collecting {
             // Until the trace has come to its end.
             collecting.owed.broken = true;
+            first = collecting.note_series(phase.filter);
         }
         while !starts.is_empty() {
             // The values of a few ephemerons are not worth waking anybody.
             let mut rest = watches.split_off(workers);
             let (mut marked, back) = match (phase.filter, collection) {
+                (Filter::Once { since, avoid }, Some(epoch)) if first => mark(
+                    ground,
+                    OnceMark::<true>::new(since, phase.mark, avoid, epoch),
+                    &starts,
+                    watches,
+                ),
                 (Filter::Once { since, avoid }, Some(epoch)) => mark(
                     ground,
-                    OnceMark::new(since, phase.mark, avoid, epoch),
+                    OnceMark::<false>::new(since, phase.mark, avoid, epoch),
                     &starts,
                     watches,
                 ),
@@ -331,14 +374,14 @@ impl<'v> Traceable for StoppedHeap<'v> {
                 }
             }
             aside.append(&mut marked.aside);
-            if works && let Some(collecting) = &mut collecting {
+            if let Some(collecting) = &mut collecting {
                 let owed = &mut collecting.owed;
                 owed.marked = std::mem::take(&mut owed.marked).plus(marked);
             }
             workers = if starts.len() < 256 { 1 } else { watches.len() };
         }
         let objects = watches.iter().map(|watch| watch.entered).sum();
-        if works && let Some(collecting) = &mut collecting {
+        if let Some(collecting) = &mut collecting {
             collecting.owed.broken = false;
             collecting.owed.starts.extend_from_slice(&aside);
         }
@@ -359,6 +402,20 @@ impl<'v> Traceable for StoppedHeap<'v> {
         };
         let visitors = watches.into_iter().map(|watch| watch.visitor).collect();
         (traced, visitors)
+    }
+
+    /// The trace words of all classes, with those marked that a visitor wants to be told of.
+    fn told<V: trace::Visitor<ObjectId<'v>>, const STOPS: bool>(
+        &self,
+        watches: &[Watch<'v, V, STOPS>],
+    ) -> Vec<Trace> {
+        let wants = |class: u32| watches.iter().any(|it| it.visitor.wants(ClassId(class)));
+        let all = self.traces.iter().zip(0..);
+        all.map(|(&trace, class)| match class > 0 && wants(class) {
+            true => trace.told(),
+            false => trace,
+        })
+        .collect()
     }
 }
 
@@ -382,7 +439,20 @@ impl Collecting {
         Self {
             owed: Owed::default(),
             known,
+            by: MarkedBy::Nobody,
         }
+    }
+
+    /// Takes note of who works for the collection now. Tells whether it is one series of phases
+    /// that enter each object once, and nobody else has been.
+    fn note_series(&mut self, filter: Filter) -> bool {
+        let now = match (filter, self.by) {
+            (Filter::Once { since, .. }, MarkedBy::Nobody) => MarkedBy::Series(since),
+            (Filter::Once { since, .. }, by) if by == MarkedBy::Series(since) => by,
+            _ => MarkedBy::Several,
+        };
+        self.by = now;
+        now != MarkedBy::Several
     }
 
     /// Whether a phase may work for the collection.
@@ -396,18 +466,19 @@ impl Collecting {
 }
 
 /// Lets a visitor of objects watch a trace of raw references.
-struct Watch<'v, V> {
+struct Watch<'v, V, const STOPS: bool> {
     visitor: V,
-    may_stop: bool,
     entered: usize,
     brand: Brand<'v>,
 }
 
-impl<'v, V: trace::Visitor<ObjectId<'v>>> Visitor for Watch<'v, V> {
+impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'v, V, STOPS> {
     type Tag = V::Tag;
     const READS: bool = V::READS;
     const ARRIVALS: bool = V::ARRIVALS;
-    const STOPS: bool = V::STOPS;
+    const STOPS: bool = STOPS;
+    const MEETS: bool = V::MEETS;
+    const FEW: bool = V::FEW;
 
     #[inline]
     fn object(&mut self, raw: Raw, word: Word, _: usize) {
@@ -429,8 +500,14 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>> Visitor for Watch<'v, V> {
     }
 
     #[inline]
+    fn met(&mut self, to: Raw, word: Word) {
+        let to = ObjectId(to, self.brand);
+        self.visitor.met(to, Visit(word.visit()));
+    }
+
+    #[inline]
     fn is_done(&self) -> bool {
-        self.may_stop && self.visitor.is_done()
+        self.visitor.is_done()
     }
 }
 

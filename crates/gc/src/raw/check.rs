@@ -271,6 +271,12 @@ impl<const ALL: bool, const AGAIN: bool> Checker<ALL, AGAIN> {
             again: Vec::new(),
         }
     }
+
+    #[cold]
+    #[inline(never)]
+    fn met_unshared(&mut self, to: Raw) {
+        self.again.push(to);
+    }
 }
 
 impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
@@ -278,7 +284,7 @@ impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
     const READS: bool = false;
     const ARRIVALS: bool = false;
     const WATCHES: bool = !ALL;
-    const AGAIN: bool = AGAIN;
+    const MEETS: bool = AGAIN;
 
     #[inline]
     fn object(&mut self, _: Raw, word: Word, bytes: usize) {
@@ -295,8 +301,10 @@ impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
     }
 
     #[inline]
-    fn unshared_again(&mut self, to: Raw) {
-        self.again.push(to);
+    fn met(&mut self, to: Raw, word: Word) {
+        if word.is_unshared() {
+            self.met_unshared(to);
+        }
     }
 }
 

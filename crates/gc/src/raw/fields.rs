@@ -4,10 +4,10 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::class::Elements;
-use heaphound_heap::fields::{Fields, Held, Readable};
-use heaphound_heap::{ClassId, FieldKind, Value};
+use heaphound_heap::fields::{Batch, Column, Fields, Held, LANES, Numbers, Readable, each_lane};
+use heaphound_heap::{ClassId, FieldKind, PlainKind, Value};
 
-use super::mark::prefetch;
+use super::header::Word;
 use super::region::{Base, Raw, Reach};
 use super::trace::{ELEMENTS_OFFSET, array_len, slot_at};
 use super::view::{Brand, ObjectId, StoppedHeap, text_at, value_at};
@@ -22,12 +22,84 @@ pub struct StoppedFields<'a, 'v> {
     brand: Brand<'v>,
 }
 
-/// Where the classes of a stopped heap have a field: by class id, the offset in the upper bits,
-/// the width of plain data in the lower ones, where a slot has 0. An offset is never 0.
-pub struct FieldReader<'v>(Vec<u32>, Brand<'v>);
+/// Where the classes of a stopped heap have a field, by class id.
+pub struct FieldReader<'v>(Vec<Place>, Brand<'v>);
 
-/// Bits of the width.
-const WIDTH: u32 = 4;
+/// Where a class has a field: the offset in the upper bits, the width of plain data in the lower
+/// ones, where a slot has 0. An offset is never 0, unless the class has no such field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place(u32);
+
+impl Place {
+    const NOWHERE: Self = Self(0);
+    /// Bits of the width.
+    const WIDTH: u32 = 4;
+
+    fn new(offset: u32, width: u32) -> Self {
+        Self(offset << Self::WIDTH | width)
+    }
+
+    #[inline]
+    fn offset(self) -> usize {
+        (self.0 >> Self::WIDTH) as usize
+    }
+
+    #[inline]
+    fn width(self) -> u32 {
+        self.0 & ((1 << Self::WIDTH) - 1)
+    }
+
+    #[inline]
+    fn is_slot(self) -> bool {
+        self.0 != 0 && self.width() == 0
+    }
+}
+
+impl FieldReader<'_> {
+    #[inline]
+    fn place(&self, class: ClassId) -> Place {
+        // A class that is newer than the reader is not asked about.
+        self.0
+            .get(class.0 as usize)
+            .copied()
+            .unwrap_or(Place::NOWHERE)
+    }
+}
+
+/// An integer that 64 bits hold, if only as bits.
+trait Widen {
+    fn widen(self) -> i64;
+}
+
+macro_rules! widen {
+    ($($integer:ty),*) => {$(
+        impl Widen for $integer {
+            #[inline]
+            fn widen(self) -> i64 {
+                self.into()
+            }
+        }
+    )*};
+}
+widen!(u8, i8, u16, i16, u32, i32, i64);
+
+/// Reads plain data of some bytes, zero-extended; nothing, if there are none.
+///
+/// # Safety
+/// So many bytes of plain data are there, and nobody writes to them.
+#[inline]
+unsafe fn read_bits(at: *const u8, width: u32) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match width {
+            1 => at.read() as u64,
+            2 => at.cast::<u16>().read_unaligned() as u64,
+            4 => at.cast::<u32>().read_unaligned() as u64,
+            8 => at.cast::<u64>().read_unaligned(),
+            _ => 0,
+        }
+    }
+}
 
 impl<'v> Readable for StoppedHeap<'v> {
     type Fields<'a>
@@ -46,11 +118,105 @@ impl<'v> Readable for StoppedHeap<'v> {
 }
 
 impl<'v> StoppedFields<'_, 'v> {
-    /// The place of a field in an object, if its class has it.
+    /// The class of objects that all have the same. Nothing here waits for anything, so that
+    /// whatever of them is not in the cache arrives at once.
     #[inline]
-    fn place(self, reader: &FieldReader<'v>, object: ObjectId<'v>) -> u32 {
-        let class = Fields::class_of(self, object);
-        reader.0.get(class.0 as usize).copied().unwrap_or(0)
+    fn common_class(self, objects: &[ObjectId<'v>; LANES]) -> Option<ClassId> {
+        // SAFETY: objects of the stopped heap (H1).
+        let word = |object: ObjectId<'v>| unsafe { self.base.header(object.0) }.load();
+        let first = word(objects[0]);
+        let differ = objects
+            .iter()
+            .fold(0, |bits, &it| bits | word(it).0 ^ first.0);
+        (Word(differ).class() == 0).then_some(ClassId(first.class()))
+    }
+
+    /// What slots at a place hold.
+    ///
+    /// # Safety
+    /// The place is that of the class of all of the objects.
+    #[inline]
+    unsafe fn slots_at(
+        self,
+        place: Place,
+        objects: &[ObjectId<'v>; LANES],
+    ) -> Column<ObjectId<'v>> {
+        if !place.is_slot() {
+            return Column {
+                objects: *objects,
+                there: 0,
+                absent: !0,
+            };
+        }
+        // One step after the other, so that each is a short loop without a branch: whether a slot
+        // is null cannot be predicted.
+        let held = objects.map(|object| {
+            let at = self.base.object(object.0);
+            // SAFETY: the object's class has a slot at that offset; the world is stopped.
+            unsafe { slot_at(at, place.offset()) }.load(Relaxed)
+        });
+        let refers = |lane: usize| self.reach.covers(Raw(held[lane]));
+        let there = each_lane(refers);
+        let mut objects = *objects;
+        for (lane, object) in objects.iter_mut().enumerate() {
+            object.0.0 = if refers(lane) { held[lane] } else { object.0.0 };
+        }
+        Column {
+            objects,
+            there,
+            absent: 0,
+        }
+    }
+
+    /// Plain data at a place.
+    ///
+    /// # Safety
+    /// The place is that of the class of all of the objects.
+    #[inline]
+    unsafe fn numbers_at(
+        self,
+        place: Place,
+        kind: PlainKind,
+        objects: &[ObjectId<'v>; LANES],
+    ) -> Numbers {
+        if place.width() as usize != kind.bytes() {
+            return Numbers {
+                values: [0; LANES],
+                known: 0,
+                absent: 0,
+            };
+        }
+        // SAFETY: the objects' class has plain data of that width there; any bits are an
+        // integer. Nobody writes to it while the world is stopped.
+        unsafe {
+            match (kind.bytes(), kind.is_signed()) {
+                (1, false) => self.read_all::<u8>(place, objects),
+                (1, true) => self.read_all::<i8>(place, objects),
+                (2, false) => self.read_all::<u16>(place, objects),
+                (2, true) => self.read_all::<i16>(place, objects),
+                (4, false) => self.read_all::<u32>(place, objects),
+                (4, true) => self.read_all::<i32>(place, objects),
+                _ => self.read_all::<i64>(place, objects),
+            }
+        }
+    }
+
+    /// Reads integers.
+    ///
+    /// # Safety
+    /// The place is that of the class of all of the objects, and a `T` is there.
+    #[inline]
+    unsafe fn read_all<T: Widen>(self, place: Place, objects: &[ObjectId<'v>; LANES]) -> Numbers {
+        let values = objects.map(|object| {
+            let at = self.base.object(object.0).wrapping_add(place.offset());
+            // SAFETY: the caller's promise.
+            unsafe { at.cast::<T>().read_unaligned() }.widen()
+        });
+        Numbers {
+            values,
+            known: !0,
+            absent: 0,
+        }
     }
 
     #[inline]
@@ -76,43 +242,35 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
         let known = places.iter().zip(self.classes.iter());
         let entries = known.map(|(&place, class)| {
             let field = place.and_then(|place| class.info.fields.get(place as usize));
-            field.map_or(0, |field| match field.kind {
-                FieldKind::Owned => 0,
-                FieldKind::Plain(kind) => field.offset << WIDTH | kind.bytes() as u32,
-                _ => field.offset << WIDTH,
+            field.map_or(Place::NOWHERE, |field| match field.kind {
+                FieldKind::Owned => Place::NOWHERE,
+                FieldKind::Plain(kind) => Place::new(field.offset, kind.bytes() as u32),
+                _ => Place::new(field.offset, 0),
             })
         });
-        FieldReader(std::iter::once(0).chain(entries).collect(), PhantomData)
+        let entries = std::iter::once(Place::NOWHERE).chain(entries);
+        FieldReader(entries.collect(), PhantomData)
     }
 
     #[inline]
     fn slot(self, reader: &FieldReader<'v>, object: ObjectId<'v>) -> Held<ObjectId<'v>> {
-        let place = self.place(reader, object);
-        if place == 0 || place & ((1 << WIDTH) - 1) != 0 {
+        let place = reader.place(Fields::class_of(self, object));
+        if !place.is_slot() {
             return Held::Absent;
         }
         let at = self.base.object(object.0);
         // SAFETY: the object's class has a slot at that offset; the world is stopped.
-        let raw = unsafe { slot_at(at, (place >> WIDTH) as usize) }.load(Relaxed);
+        let raw = unsafe { slot_at(at, place.offset()) }.load(Relaxed);
         self.held(Raw(raw))
     }
 
     #[inline]
     fn bits(self, reader: &FieldReader<'v>, object: ObjectId<'v>) -> Option<u64> {
-        let place = self.place(reader, object);
-        let offset = (place >> WIDTH) as usize;
-        let at = self.base.object(object.0).wrapping_add(offset);
-        // SAFETY: the object's class has plain data of that width at that offset, aligned as
-        // its type is; nobody writes to it while the world is stopped.
-        unsafe {
-            match place & ((1 << WIDTH) - 1) {
-                1 => Some(at.read() as u64),
-                2 => Some(at.cast::<u16>().read_unaligned() as u64),
-                4 => Some(at.cast::<u32>().read_unaligned() as u64),
-                8 => Some(at.cast::<u64>().read_unaligned()),
-                _ => None,
-            }
-        }
+        let place = reader.place(Fields::class_of(self, object));
+        let at = self.base.object(object.0).wrapping_add(place.offset());
+        // SAFETY: the object's class has plain data of that width at that offset; nobody writes to
+        // it while the world is stopped.
+        (place.width() != 0).then(|| unsafe { read_bits(at, place.width()) })
     }
 
     fn element(self, object: ObjectId<'v>, index: usize) -> Held<ObjectId<'v>> {
@@ -149,8 +307,78 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
         unsafe { text_at(self.base, object.0, &class.info) }
     }
 
-    #[inline]
-    fn prefetch(self, object: ObjectId<'v>) {
-        prefetch(self.base.object(object.0));
+    fn slots(self, reader: &FieldReader<'v>, batch: &Batch<'_, Self>) -> Column<ObjectId<'v>> {
+        // SAFETY: all objects of a batch have its class.
+        unsafe { self.slots_at(reader.place(batch.class()), batch.objects()) }
+    }
+
+    fn slots_behind(
+        self,
+        reader: &FieldReader<'v>,
+        column: &Column<ObjectId<'v>>,
+    ) -> Column<ObjectId<'v>> {
+        let mut held = match self.common_class(&column.objects) {
+            // SAFETY: they all have that class.
+            Some(class) => unsafe { self.slots_at(reader.place(class), &column.objects) },
+            None => {
+                let mut held = *column;
+                held.absent = 0;
+                held.there = each_lane(|lane| {
+                    let held_by = self.slot(reader, column.objects[lane]);
+                    held.absent |= ((held_by == Held::Absent) as u64) << lane;
+                    match held_by {
+                        Held::Object(object) => {
+                            held.objects[lane] = object;
+                            true
+                        }
+                        _ => false,
+                    }
+                });
+                held
+            }
+        };
+        // Lanes where nothing was there have been read for nothing.
+        held.there &= column.there;
+        held.absent |= !column.there;
+        held
+    }
+
+    fn numbers(
+        self,
+        reader: &FieldReader<'v>,
+        kind: PlainKind,
+        batch: &Batch<'_, Self>,
+    ) -> Numbers {
+        // SAFETY: all objects of a batch have its class.
+        unsafe { self.numbers_at(reader.place(batch.class()), kind, batch.objects()) }
+    }
+
+    fn numbers_behind(
+        self,
+        reader: &FieldReader<'v>,
+        kind: PlainKind,
+        column: &Column<ObjectId<'v>>,
+    ) -> Numbers {
+        let mut found = match self.common_class(&column.objects) {
+            // SAFETY: they all have that class.
+            Some(class) => unsafe { self.numbers_at(reader.place(class), kind, &column.objects) },
+            None => {
+                let mut values = [0; LANES];
+                let known = each_lane(|lane| {
+                    let bits = self.bits(reader, column.objects[lane]);
+                    values[lane] = kind.extend(bits.unwrap_or(0));
+                    bits.is_some()
+                });
+                let absent = 0;
+                Numbers {
+                    values,
+                    known,
+                    absent,
+                }
+            }
+        };
+        found.known &= column.there;
+        found.absent = !column.there;
+        found
     }
 }

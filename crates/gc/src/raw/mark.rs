@@ -5,10 +5,10 @@
 //!
 //! 1. Roots go onto the stacks of the workers.
 //! 2. A worker pops a reference, asks the cache for the target's header, and puts
-//!    the reference into a short queue; what leaves the queue has had time to arrive.
-//!    If its epoch is old it gets the new one and its slots go onto the stack.
-//!    (The mark is tested on leaving the queue, not on pushing: at push time the
-//!    header would be a cache miss.)
+//!    the reference into a short queue; what leaves the queue, when it is full or
+//!    nothing else is left, has had time to arrive. If its epoch is old it gets the
+//!    new one and its slots go onto the stack. (The mark is tested on leaving the
+//!    queue, not on pushing: at push time the header would be a cache miss.)
 //! 3. A worker that runs dry takes from the pool; see [`heaphound_heap::pool`].
 //! 4. Objects with weak slots and ephemerons are listed as they are met, for
 //!    [`super::weak`].
@@ -40,8 +40,10 @@ pub(crate) trait Visitor: Send {
     const READS: bool;
     /// Whether [`Visitor::watched`] is wanted.
     const WATCHES: bool = false;
-    /// Whether [`Visitor::unshared_again`] is wanted.
-    const AGAIN: bool = false;
+    /// Whether [`Visitor::met`] is wanted.
+    const MEETS: bool = false;
+    /// Whether [`Visitor::object`] is wanted only of classes whose trace word says so.
+    const FEW: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
 
@@ -65,10 +67,11 @@ pub(crate) trait Visitor: Send {
         let _ = (class, bytes);
     }
 
-    /// An edge leads to an object that was asserted unshared and is marked already.
+    /// An edge leads to an object that is not entered: it is marked already, or for a later
+    /// phase.
     #[inline]
-    fn unshared_again(&mut self, to: Raw) {
-        let _ = to;
+    fn met(&mut self, to: Raw, word: Word) {
+        let _ = (to, word);
     }
 
     /// Whether the answer is known, so that the trace may end here. What is marked is then
@@ -208,31 +211,37 @@ impl<const FULL: bool> Marker for VisitMark<FULL> {
 }
 
 /// The mark of one of a series of phases that work for a collection and between them enter each
-/// object once: [`Filter::Once`], made quick.
+/// object once: [`Filter::Once`], made quick. `FIRST`: nobody but this series has marked
+/// anything for the collection, so that an object has been entered if it carries the collector's mark.
 #[derive(Clone, Copy)]
-pub(crate) struct OnceMark {
+pub(crate) struct OnceMark<const FIRST: bool> {
     since: u8,
     visit: u8,
     avoid: u8,
+    /// The first of the three, and how far the last of them is away.
+    least: u8,
+    span: u8,
     epoch: Epoch,
 }
 
-impl OnceMark {
+impl<const FIRST: bool> OnceMark<FIRST> {
     pub(crate) fn new(since: Visit, visit: Visit, avoid: Visit, epoch: Epoch) -> Self {
+        let least = since.0.min(avoid.0);
         Self {
             since: since.0,
             visit: visit.0,
             avoid: avoid.0,
+            least,
+            span: visit.0.max(avoid.0) - least,
             epoch,
         }
     }
-}
 
-impl Marker for OnceMark {
+    /// What to do with an object that carries a mark near to those of the series.
     #[inline]
-    fn look(self, word: Word) -> Look {
+    fn look_closely(self, word: Word) -> Look {
         let visit = word.visit();
-        if visit.wrapping_sub(self.since) <= self.visit - self.since {
+        if (self.since..=self.visit).contains(&visit) {
             // As for others: who was entered without the collection is owed to it.
             return match word.is_marked(self.epoch) {
                 true => Look::Old,
@@ -244,6 +253,19 @@ impl Marker for OnceMark {
             false => Look::New,
         }
     }
+}
+
+impl<const FIRST: bool> Marker for OnceMark<FIRST> {
+    #[inline]
+    fn look(self, word: Word) -> Look {
+        if FIRST && word.is_marked(self.epoch) {
+            return Look::Old;
+        }
+        match word.visit().wrapping_sub(self.least) <= self.span {
+            true => self.look_closely(word),
+            false => Look::New,
+        }
+    }
 
     #[inline]
     fn mark(self, word: Word) -> Word {
@@ -252,7 +274,7 @@ impl Marker for OnceMark {
 
     #[inline]
     fn counts(self, word: Word) -> bool {
-        !word.is_marked(self.epoch)
+        FIRST || !word.is_marked(self.epoch)
     }
 
     #[inline]
@@ -457,18 +479,26 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             tag: V::Tag::default(),
         };
         let mut queue = [nothing; QUEUE];
-        let (mut place, mut queued) = (0, 0);
+        // The oldest entry is at `first`, and so many are in the queue.
+        let (mut first, mut queued) = (0, 0);
         // Copies, which no call can change, and which so may stay in registers.
         let (base, marker) = (self.ground.base, self.marker);
         let traces = self.ground.traces;
         loop {
-            let incoming = match stack.pop() {
-                Some(entry) => {
-                    prefetch(base.object(entry.to));
-                    queued += 1;
-                    entry
+            let entry = match stack.pop() {
+                Some(incoming) => {
+                    prefetch(base.object(incoming.to));
+                    if queued < QUEUE {
+                        queue[(first + queued) % QUEUE] = incoming;
+                        queued += 1;
+                        continue;
+                    }
+                    std::mem::replace(&mut queue[first % QUEUE], incoming)
                 }
-                None if queued > 0 => nothing,
+                None if queued > 0 => {
+                    queued -= 1;
+                    queue[first % QUEUE]
+                }
                 None => match self.rests.pop() {
                     Some(rest) => {
                         stack = self.read_array(stack, rest.array, rest.next);
@@ -477,17 +507,12 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                     None => return stack,
                 },
             };
-            let entry = std::mem::replace(&mut queue[place % QUEUE], incoming);
-            place += 1;
-            if entry.to.is_null() {
-                continue;
-            }
-            queued -= 1;
+            first += 1;
             if let Some(word) = self.claim::<PARALLEL>(base, marker, entry) {
                 stack = self.scan(base, traces, marker, stack, entry.to, word);
             }
             // Now and then: a few objects more or less do not matter.
-            if V::STOPS && place % QUEUE == 0 && self.is_over() {
+            if V::STOPS && first % QUEUE == 0 && self.is_over() {
                 self.rests.clear();
                 stack.clear();
                 return stack;
@@ -499,6 +524,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     }
 
     /// Whether some visitor knows the answer.
+    #[inline(never)]
     fn is_over(&self) -> bool {
         if self.visitor.is_done() {
             self.stop.store(true, Relaxed);
@@ -537,12 +563,15 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         match marker.look(word) {
             Look::New | Look::Last => {}
             Look::Old => {
-                if V::AGAIN && word.is_unshared() {
-                    self.met_again(entry.to);
+                if V::MEETS {
+                    self.visitor.met(entry.to, word);
                 }
                 return None;
             }
             Look::Aside => {
+                if V::MEETS {
+                    self.visitor.met(entry.to, word);
+                }
                 self.marked.aside.push(entry.to);
                 return None;
             }
@@ -551,9 +580,10 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         if PARALLEL {
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
-            if marker.is_marked(header.swap(marked)) {
-                if V::AGAIN && word.is_unshared() {
-                    self.met_again(entry.to);
+            let before = header.swap(marked);
+            if marker.is_marked(before) {
+                if V::MEETS {
+                    self.visitor.met(entry.to, before);
                 }
                 return None;
             }
@@ -600,12 +630,6 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn met_again(&mut self, to: Raw) {
-        self.visitor.unshared_again(to);
-    }
-
     /// Puts what an object refers to onto the stack.
     #[inline(always)]
     fn scan(
@@ -625,7 +649,9 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.marked.objects += 1;
             self.marked.bytes += bytes;
         }
-        self.visitor.object(raw, word, bytes);
+        if !V::FEW || trace.is_watched() {
+            self.visitor.object(raw, word, bytes);
+        }
         if word.is_awaited_key() {
             self.marked.woken.push(raw);
         }

@@ -19,7 +19,7 @@ pub(crate) const ELEMENTS_OFFSET: usize = 12;
 /// |---|---|
 /// | 0–1 | how to find slots: by bitmap, as an array, none (plain array), by list |
 /// | 2–14 | fixed part of the size, in granules |
-/// | 15 | watched: see [`Trace::watched`] |
+/// | 15 | watched: see [`Trace::watched`] and [`Trace::told`] |
 /// | 16–63 | bitmap of the four-byte words behind the header; shift and offset of a plain array |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Trace(u64);
@@ -93,6 +93,11 @@ impl Trace {
     /// others pay nothing. The size is right but for the elements of arrays.
     pub(crate) fn watched(self) -> Self {
         Self(self.0 & 0x7fff | WATCHED | 3)
+    }
+
+    /// The same, and that somebody wants to know of instances.
+    pub(crate) fn told(self) -> Self {
+        Self(self.0 | WATCHED)
     }
 
     pub(crate) fn is_watched(self) -> bool {

@@ -138,25 +138,29 @@ impl<V: Visitor<ObjectId>> Worker<'_, V> {
         if V::ARRIVALS {
             self.visitor.edge_arrived(tag, object, before);
         }
-        match filter {
-            Filter::StopAt(label) if before == label => return,
+        let enters = match filter {
+            Filter::StopAt(label) => before != label,
             Filter::SetAside(label) if before == label => {
                 self.aside.push(object);
-                return;
+                false
             }
-            Filter::Once { since, avoid }
-                if before == avoid || (since.0..=mark.0).contains(&before.0) =>
-            {
-                return;
+            Filter::Once { since, avoid } => {
+                before != avoid && !(since.0..=mark.0).contains(&before.0)
             }
-            _ => {}
-        }
+            _ => true,
+        };
         // A swap tells exactly one worker that the object was new.
-        if before == mark || place.swap(mark.0, Relaxed) == mark.0 {
+        if !enters || before == mark || place.swap(mark.0, Relaxed) == mark.0 {
+            if V::MEETS {
+                self.visitor.met(object, Visit(place.load(Relaxed)));
+            }
             return;
         }
-        self.objects += 1;
-        self.visitor.enter(object, self.heap.class_of(object));
+        let class = self.heap.class_of(object);
+        if !V::FEW || self.visitor.wants(class) {
+            self.objects += 1;
+            self.visitor.enter(object, class);
+        }
         let Self { heap, visitor, .. } = self;
         heap.for_each_target(object, |to| {
             let tag = match V::READS {

@@ -448,7 +448,7 @@ impl<V: Readable> Evaluation<'_, V> {
             Datum::Unknown => true,
             Datum::Object(object) if is_text => {
                 let class = self.view.class(self.view.class_of(object));
-                class.elements == Some(Elements::Text) && self.view.text_of(object).is_none()
+                class.elements == Some(Elements::Text) && self.view.whole_text_of(object).is_none()
             }
             _ => false,
         };

@@ -275,3 +275,21 @@ impl Drop for Directory {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+#[test]
+fn a_variable_is_bound_once_and_has_a_name() {
+    check(
+        "check list.heap 'reach(d).size() > 0' --bind d=static:list --bind d=17",
+        expect![[r#"
+            error: `d` is bound twice
+            exit code 2
+        "#]],
+    );
+    check(
+        "eval list.heap 'reach(d).size() > 0' --bind =static:list",
+        expect![[r#"
+            error: `=static:list` gives no name
+            exit code 2
+        "#]],
+    );
+}

@@ -415,3 +415,54 @@ fn marks_run_out_in_the_middle_of_a_collection() {
         }
     }
 }
+
+/// Objects with labels, and those that host variables stand for, move to other blocks.
+#[test]
+fn labels_and_hosts_are_left_behind_by_objects_that_move() {
+    for collector in COLLECTORS {
+        let heap = heap(collector);
+        let mut m = heap.attach("main").unwrap();
+        let first = node(&mut m, 0);
+        let mut moved = 0;
+        const COUNT: usize = 100_000;
+        let all = m.alloc_refs::<Node>(COUNT).unwrap();
+        for at in 0..COUNT {
+            let mut m = m.scope();
+            let it = node(&mut m, at as u64);
+            m[all][at].set(Some(&m[it]));
+            match at % 100 {
+                0 => {
+                    m.label(it, "kept");
+                    m[it].next.set(m[first].next.get());
+                    m[first].next.set(Some(&m[it]));
+                }
+                _ => m.label(it, "lost"),
+            }
+        }
+        m.collect_nursery();
+        for at in 0..COUNT {
+            m[all][at].set(None);
+        }
+        let last = {
+            let last = m[first].next.get().expect("many follow");
+            m.root(last)
+        };
+        let text = "rule kept: assertion(forall Node x: x is kept <-> reach[last](x));
+                    rule lost: assertion(!(exists Node x: x is lost && reach[first](x)));
+                    rule far: assertDisjoint(forall Node x: reach[first/last](x) || reach[last](x));";
+        let deal = Deal::new(text).bind(&m, "first", first);
+        let (_rule, told) = watch(deal.bind_weak(&m, "last", &last), &heap, &mut m);
+        for _ in 0..6 {
+            m.collect();
+            let stats = heap.stats();
+            moved += stats.history.back().map_or(0, |it| it.compacted_bytes);
+            let text = "(num_of Node x: x is kept) == 1000 && (num_of Node x: x is lost) == 0";
+            assert!(m.holds(text, &[]).unwrap());
+        }
+        assert!(moved > 0, "nothing moved");
+        assert_eq!(m.inspect(|view| view.labelled("kept").len()), 1_000);
+        assert_eq!(m.inspect(|view| view.labelled("lost").len()), 0);
+        let told = told.lock().unwrap();
+        assert!(told.is_empty(), "{told:#?}");
+    }
+}

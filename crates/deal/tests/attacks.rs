@@ -88,3 +88,29 @@ fn elements_that_are_not_known_are_read_in_silence() {
     check(CUT, "exists Bytes b: b[2] == 3", true, 0);
     check(CUT, "exists Bytes b: b[5000] != 3", true, 0);
 }
+
+/// An object that is not there any more is dead, and that is no mistake in the text.
+#[test]
+fn what_is_dead_cannot_be_named() {
+    let heap = read(CUT);
+    let text = "rule old: dead(static:old); rule str: dead(Str#77); rule live: dead(Str#1);";
+    let all = judged(&heap, text);
+    for gone in &all[..2] {
+        assert_eq!(gone.verdict, Verdict::Holds);
+        assert_eq!(gone.notes.len(), 1, "{:?}", gone.notes);
+    }
+    assert!(matches!(all[2].verdict, Verdict::Fails(_)));
+    // Nothing else can be said of it.
+    for text in [
+        "rule old: dead(static:old); rule all: unshared(static:old)",
+        "rule all: unshared(static:old); rule old: dead(static:old)",
+        "assertion(forall Str x: x != static:old)",
+    ] {
+        let resolved = compile("it", text, &Scope::new(heap.classes())).unwrap();
+        let bound = Binder::of(&heap).bind(&resolved);
+        assert_eq!(
+            bound.unwrap_err()[0].message,
+            "there is no root `static:old`"
+        );
+    }
+}

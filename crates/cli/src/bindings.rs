@@ -29,6 +29,14 @@ impl Bindings {
                 return Err(Problem(format!("`{bind}` should be {example}")));
             };
             let (name, what) = (name.trim().to_string(), what.trim());
+            if name.is_empty() {
+                return Err(Problem(format!("`{bind}` gives no name")));
+            }
+            let objects = bindings.objects.iter().map(|(it, _)| it);
+            let mut known = objects.chain(bindings.values.iter().map(|(it, _)| it));
+            if known.any(|it| *it == name) {
+                return Err(Problem(format!("`{name}` is bound twice")));
+            }
             match constant(what) {
                 Some(Constant::Null) => bindings.objects.push((name, None)),
                 Some(value) => bindings.values.push((name, value)),

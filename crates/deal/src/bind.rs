@@ -129,7 +129,8 @@ impl<'f, V: HeapView> Binder<'f, V> {
             };
             match found {
                 Ok(object) => objects.push(object),
-                Err(Unbound { message, hint }) => {
+                Err(unbound) if unbound.is_missing && host.may_be_gone => objects.push(None),
+                Err(Unbound { message, hint, .. }) => {
                     let diagnostic = Diagnostic::new(host.span, message);
                     wrong.push(match hint {
                         Some(hint) => diagnostic.hint(hint),
@@ -179,6 +180,7 @@ impl<'f, V: HeapView> Binder<'f, V> {
             ([(first, _), ..], several) => Err(Unbound {
                 message: format!("`{wanted}` stands for {several} objects"),
                 hint: Some(format!("which one? The first is {first}")),
+                is_missing: false,
             }),
             ([], _) => {
                 let mut names: Vec<String> = Vec::new();
@@ -196,6 +198,7 @@ impl<'f, V: HeapView> Binder<'f, V> {
                 Err(Unbound {
                     message: format!("there is no root `{wanted}`"),
                     hint: near.map(|near| format!("did you mean `{near}`?")),
+                    is_missing: true,
                 })
             }
         }
@@ -207,6 +210,7 @@ impl<'f, V: HeapView> Binder<'f, V> {
             return Err(Unbound {
                 message: "objects of this heap are not found by their names".into(),
                 hint: Some(hint),
+                is_missing: false,
             });
         };
         let classes = self.view.classes().iter();
@@ -216,7 +220,11 @@ impl<'f, V: HeapView> Binder<'f, V> {
         // The whole name goes before one without its package.
         names.sort_by_key(|name| *name != class);
         let found = names.into_iter().find_map(|name| find(name, number));
-        found.ok_or_else(|| Unbound::new(format!("there is no object `{class}#{number}`")))
+        let missing = || Unbound {
+            is_missing: true,
+            ..Unbound::new(format!("there is no object `{class}#{number}`"))
+        };
+        found.ok_or_else(missing)
     }
 }
 
@@ -224,6 +232,8 @@ impl<'f, V: HeapView> Binder<'f, V> {
 struct Unbound {
     message: String,
     hint: Option<String>,
+    /// Whether the heap has nothing of that name.
+    is_missing: bool,
 }
 
 impl Unbound {
@@ -231,6 +241,7 @@ impl Unbound {
         Self {
             message,
             hint: None,
+            is_missing: false,
         }
     }
 }

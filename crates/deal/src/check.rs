@@ -138,6 +138,7 @@ pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
         quantifiers: Vec::new(),
         relations: Vec::new(),
         dereferences: Vec::new(),
+        asks_death: false,
         told_until: 0,
         variables: Vec::new(),
         last_kinds: Kinds::none(),
@@ -159,6 +160,8 @@ struct Checker<'a> {
     quantifiers: Vec<Quantifier>,
     relations: Vec<Relation>,
     dereferences: Vec<Dereference>,
+    /// Whether it asks whether a name is that of a dead object.
+    asks_death: bool,
     /// Up to where it was told that an assertion takes one traversal.
     told_until: usize,
     /// The logic variables in scope, the innermost last.

@@ -103,7 +103,8 @@ pub fn compare<O: Copy + Eq>(
 }
 
 /// The order of two plain values, numbers by value whatever their width. None if they are
-/// unlike, or one is not a number.
+/// unlike, if one is not a number, or if they differ and are truths or variants, which have
+/// no order.
 pub fn compare_values(a: Value, b: Value) -> Option<Ordering> {
     use Value::*;
     let integer = |value| match value {
@@ -112,9 +113,9 @@ pub fn compare_values(a: Value, b: Value) -> Option<Ordering> {
         _ => None,
     };
     match (a, b) {
-        (Bool(a), Bool(b)) => Some(a.cmp(&b)),
+        (Bool(a), Bool(b)) => (a == b).then_some(Ordering::Equal),
         (Char(a), Char(b)) => Some(a.cmp(&b)),
-        (Variant(a), Variant(b)) => Some(a.cmp(b)),
+        (Variant(a), Variant(b)) => (a == b).then_some(Ordering::Equal),
         (Float(a), Float(b)) => a.partial_cmp(&b),
         (Float(a), b) => Some(compare_mixed(integer(b)?, a)?.reverse()),
         (a, Float(b)) => compare_mixed(integer(a)?, b),
@@ -158,5 +159,7 @@ mod tests {
         assert!(order(Signed(i64::MIN), Float(f64::NEG_INFINITY)).is_gt());
         assert_eq!(compare_values(Float(f64::NAN), Signed(0)), None);
         assert_eq!(compare_values(Bool(true), Signed(1)), None);
+        assert_eq!(compare_values(Bool(false), Bool(true)), None);
+        assert_eq!(compare_values(Variant("open"), Variant("shut")), None);
     }
 }

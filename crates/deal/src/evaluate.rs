@@ -21,10 +21,10 @@ use crate::datum::Datum;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{self, Expression, Matching, Told};
 use crate::gc;
-use crate::plan::{Plans, decides};
+use crate::plan::{Plans, decides, host_name};
 use crate::resolved::{
-    CompareBy, Formula, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule, Select, Source,
-    Start, Statement,
+    CompareBy, Formula, GcAssertion, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule,
+    Select, Source, Start, Statement, Target,
 };
 use crate::syntax::QuantifierKind;
 use crate::traverse::Setting;
@@ -132,7 +132,8 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         }
         for &place in &plans.gc {
             let verdict = gc::judge(&setting, &rules[place], self.text);
-            all[place] = Some(judged(verdict));
+            let notes = self.gone(&rules[place]).into_iter().collect();
+            all[place] = Some(Judged { verdict, notes });
         }
         if !plans.expressions.is_empty() {
             let mut probes = Probes::of(self.view).threads(self.threads);
@@ -151,6 +152,19 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             self.note_unknown(&setting, &plans, &mut all);
         }
         all
+    }
+
+    /// Says that the heap has nothing of the name that is asserted dead: it may be misspelt.
+    fn gone(&self, rule: &Rule) -> Option<String> {
+        let Statement::Gc(GcAssertion::Dead(Target::Object(path))) = &rule.program.statement else {
+            return None;
+        };
+        let Start::Host(id) = path.start else {
+            return None;
+        };
+        let host = &self.resolved.hosts[id.0 as usize];
+        let is_gone = host.may_be_gone && self.bindings.get(id).is_none();
+        is_gone.then(|| format!("there is no `{}` in the heap", host_name(host)))
     }
 
     /// What traversals run on.
@@ -448,7 +462,7 @@ impl<V: Readable> Evaluation<'_, V> {
             Datum::Unknown => true,
             Datum::Object(object) if is_text => {
                 let class = self.view.class(self.view.class_of(object));
-                class.elements == Some(Elements::Text) && self.view.text_of(object).is_none()
+                class.elements == Some(Elements::Text) && self.view.whole_text_of(object).is_none()
             }
             _ => false,
         };

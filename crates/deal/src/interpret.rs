@@ -82,9 +82,12 @@ impl<'a, F: Fields> Ground<'a, F> {
             Step::Element(index) => match self.fields.element(object, index as usize) {
                 Held::Absent => match self.fields.plain_element(object, index as usize) {
                     Some(value) => Datum::Plain(value),
+                    None if self.classes[class].elements.is_none() => Datum::Absent,
                     // Beyond the end of an array there is null, whatever it holds.
-                    None if self.classes[class].elements.is_some() => Datum::Null,
-                    None => Datum::Absent,
+                    None => match self.fields.length_of(object) {
+                        Some(length) if index as usize >= length => Datum::Null,
+                        _ => Datum::Unknown,
+                    },
                 },
                 other => held(other),
             },

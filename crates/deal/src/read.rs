@@ -149,7 +149,7 @@ pub fn compare<V: HeapView>(
     let text = |object| {
         let class = view.class(view.class_of(object));
         match class.elements {
-            Some(Elements::Text) => Some(view.text_of(object)),
+            Some(Elements::Text) => Some(view.whole_text_of(object)),
             _ => None,
         }
     };

@@ -56,6 +56,8 @@ pub struct Host {
     pub span: Span,
     /// What gives it.
     pub source: HostSource,
+    /// Whether all that is asked is whether it is dead: then a name that fits nothing is null.
+    pub may_be_gone: bool,
 }
 
 /// What gives an object from outside.

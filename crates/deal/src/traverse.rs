@@ -367,7 +367,8 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             outcomes.push(Outcome {
                 truths: Vec::new(),
                 found: Vec::new(),
-                overlaps,
+                // One without relations may share the traversal of those that have some.
+                overlaps: overlaps && !program.relations.is_empty(),
                 answers: self.ground.can_dereference(&program.dereferences, None),
             });
         }

@@ -355,7 +355,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         values: impl Iterator<Item = Datum<V::Object>>,
         op: CompareOp,
     ) -> Datum<V::Object> {
-        let text = |object| self.setting.view.text_of(object);
+        let text = |object| self.setting.view.whole_text_of(object);
         let is_ordered = |datum: &Datum<V::Object>| {
             let same = CompareOp::Le;
             !matches!(datum, Datum::Plain(Value::Bool(_) | Value::Variant(_)))

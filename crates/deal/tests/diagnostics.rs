@@ -449,6 +449,32 @@ fn names_are_taken_once() {
 }
 
 #[test]
+fn a_misspelt_statement_is_not_taken_for_a_function() {
+    check(
+        "
+        asertion(forall Node x: x.next == null);
+        assert(forall Node x: x.next == null);
+        rule two: assertDisjont(forall Node x: x.next == null);
+        rule three: instance(Node);
+        ",
+        expect![[r#"
+            heap.deal:2:9: there is no function `asertion`
+              asertion(forall Node x: x.next == null);
+              ^^^^^^^^ did you mean `assertion`?
+            heap.deal:3:9: there is no function `assert`
+              assert(forall Node x: x.next == null);
+              ^^^^^^ did you mean `assertion`?
+            heap.deal:4:19: there is no function `assertDisjont`
+              rule two: assertDisjont(forall Node x: x.next == null);
+                        ^^^^^^^^^^^^^ did you mean `assertDisjoint`?
+            heap.deal:5:21: there is no function `instance`
+              rule three: instance(Node);
+                          ^^^^^^^^ did you mean `instances`?
+        "#]],
+    );
+}
+
+#[test]
 fn functions_are_known_and_complete() {
     check(
         "

@@ -23,6 +23,11 @@ pub trait Inquiry: Send {
 pub(crate) struct Inquiries {
     last: u64,
     all: Vec<Registered>,
+    /// Whether a collection asks: it has them meanwhile, for they may register others, or let
+    /// go of some.
+    asking: bool,
+    /// The numbers of those that were let go meanwhile.
+    gone: Vec<u64>,
 }
 
 struct Registered {
@@ -51,6 +56,9 @@ impl Drop for Registration {
             let mut inquiries = heap.inquiries.lock().unwrap();
             let place = inquiries.all.iter().position(|it| it.number == self.number);
             let gone = place.map(|place| inquiries.all.remove(place));
+            if gone.is_none() && inquiries.asking {
+                inquiries.gone.push(self.number);
+            }
             // What it owns is dropped with nothing locked.
             drop(inquiries);
             drop(gone);
@@ -92,13 +100,34 @@ impl HeapInner {
         found: &mut Vec<(Finding, Reaction)>,
     ) {
         let threads = self.config.collector_threads;
-        for registered in &mut self.inquiries.lock().unwrap().all {
+        let mut all = {
+            let mut inquiries = self.inquiries.lock().unwrap();
+            inquiries.asking = true;
+            std::mem::take(&mut inquiries.all)
+        };
+        for registered in &mut all {
             let inquiry = &mut registered.inquiry;
-            // A question that panics must not take the heap with it.
+            // A question that panics must not take the heap with it, nor must what it panics
+            // with when that is dropped.
             let asked = catch_unwind(AssertUnwindSafe(|| inquiry.ask(view, threads)));
-            let findings = asked.unwrap_or_else(|_| vec![panicked()]);
+            let findings = asked.unwrap_or_else(|panic| {
+                std::mem::forget(panic);
+                vec![panicked()]
+            });
             let reaction = registered.reaction.clone().unwrap_or_default();
             found.extend(findings.into_iter().map(|it| (it, reaction.clone())));
+        }
+        let mut inquiries = self.inquiries.lock().unwrap();
+        inquiries.asking = false;
+        let gone = std::mem::take(&mut inquiries.gone);
+        let (gone, mut all): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|it| gone.contains(&it.number));
+        all.append(&mut inquiries.all);
+        inquiries.all = all;
+        drop(inquiries);
+        for inquiry in gone {
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(inquiry)));
+            dropped.unwrap_or_else(std::mem::forget);
         }
     }
 }

@@ -188,7 +188,7 @@ pub trait Fields: Copy + Send + Sync {
     /// How many elements an array has, where it is known.
     fn length_of(self, object: Self::Object) -> Option<usize>;
 
-    /// The text of a string object, where it is known.
+    /// The text of a string object, where all of it is known.
     fn text_of(self, object: Self::Object) -> Option<String>;
 }
 
@@ -271,7 +271,7 @@ impl Fields for &Snapshot {
     }
 
     fn text_of(self, object: ObjectId) -> Option<String> {
-        HeapView::text_of(self, object)
+        HeapView::whole_text_of(self, object)
     }
 }
 

@@ -123,6 +123,15 @@ pub trait HeapView {
     /// The text of a string object, where it is known.
     fn text_of(&self, object: Self::Object) -> Option<String>;
 
+    /// The text of a string object, where all of it is known: a file may have only how it
+    /// begins.
+    fn whole_text_of(&self, object: Self::Object) -> Option<String> {
+        let text = self.text_of(object)?;
+        let last = self.length_of(object).and_then(|it| it.checked_sub(1));
+        let is_whole = last.is_none_or(|last| self.plain_element(object, last).is_some());
+        is_whole.then_some(text)
+    }
+
     /// The name by which reports speak of an object: `Node#17`.
     fn name_of(&self, object: Self::Object) -> String;
 

@@ -89,7 +89,13 @@ pub fn evaluate<'v>(
     let expression = Expression::of(&resolved, rule, Matching::Probes);
     let expression = expression.ok_or(EvaluateError::NotAnExpression)?;
     let bindings = binder.bind(&resolved).map_err(wrong)?;
-    let evaluated = expression.evaluate(heap, &bindings);
+    let labels = resolved.labels.iter();
+    let labelled: Vec<_> = labels.map(|it| (it, view.labelled(it))).collect();
+    let has_label = |object: ObjectId<'v>, label: &str| {
+        let found = labelled.iter().find(|(it, _)| *it == label);
+        found.is_some_and(|(_, all)| all.binary_search(&object).is_ok())
+    };
+    let evaluated = expression.evaluate_with(heap, &bindings, &has_label);
     evaluated.map_err(|diagnostic| wrong(vec![diagnostic]))
 }
 

@@ -17,7 +17,7 @@ use heaphound_deal::check::{Scope, compile};
 use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::parse::parse;
 use heaphound_deal::plan::{Explain, Plans};
-use heaphound_deal::resolved::{Constant, FieldPlace, Resolved, Step};
+use heaphound_deal::resolved::{Constant, FieldPlace, Resolved, Rule, Statement, Step};
 use heaphound_deal::syntax::Span;
 use heaphound_deal::traverse::Setting;
 use heaphound_deal::verdict::{Verdict, judge};
@@ -26,7 +26,7 @@ use heaphound_gc::{
     Weak,
 };
 use heaphound_heap::finding::Finding;
-use heaphound_heap::view::HeapView;
+use heaphound_heap::view::{HeapView, live_objects};
 use heaphound_heap::{ClassInfo, FieldKind};
 
 /// A text about a heap, and what its host variables stand for.
@@ -61,8 +61,8 @@ pub struct Deal {
     text: String,
     hosts: Vec<(String, Bound)>,
     values: Vec<(String, Constant)>,
-    /// The text as it is understood, and how many classes there were.
-    compiled: Option<(usize, Resolved, Plans)>,
+    /// The text as it is understood, and the classes that there were.
+    compiled: Option<(Vec<ClassInfo>, Resolved, Plans)>,
     /// How often it could have been checked.
     calls: u64,
     /// Whether formulas are interpreted rather than compiled.
@@ -102,8 +102,8 @@ impl Default for When {
 pub enum DealError {
     /// Something is wrong with the text: each thing with its place.
     Text(Diagnostics),
-    /// A rule that is not about one traversal, which [`Evaluate`](crate::Evaluate) and GC
-    /// assertions are for.
+    /// A rule that is no assertion of DeAL: an expression, which [`Evaluate`](crate::Evaluate) is
+    /// for, a GC assertion, or a query.
     NotATraversal(String),
 }
 
@@ -137,37 +137,50 @@ impl Deal {
         }
     }
 
-    /// Binds a host variable, whose object is kept alive for as long as this lives.
+    /// Binds a host variable, whose object is kept alive for as long as this lives. One that was
+    /// bound before is bound anew.
     ///
     /// # Panics
     /// If the object belongs to another heap or mutator.
     #[track_caller]
     #[must_use]
-    pub fn bind(mut self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
+    pub fn bind(self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
         let bound = m.handle(object).map_or(Bound::Null, Bound::Strong);
-        self.hosts.push((name.into(), bound));
-        self
+        self.bind_host(name, bound)
     }
 
-    /// Binds a host variable weakly: when its object has died, the rules are no longer checked.
+    /// Binds a host variable weakly: when its object has died, rules that are registered are no
+    /// longer checked; where they are checked on demand, the variable is null from then on.
     ///
     /// # Panics
     /// If the object belongs to another heap or mutator.
     #[track_caller]
     #[must_use]
-    pub fn bind_weak(mut self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
+    pub fn bind_weak(self, m: &Mutator<'_>, name: &str, object: impl Subject) -> Self {
         let bound = m.weak_handle(object).map_or(Bound::Null, Bound::Weak);
-        self.hosts.push((name.into(), bound));
-        self
+        self.bind_host(name, bound)
     }
 
     /// Binds a host variable to a value: wherever it stands, the value might stand. See
     /// [`constant`](heaphound_deal::check::constant).
     #[must_use]
     pub fn bind_value(mut self, name: &str, value: Constant) -> Self {
+        self.unbind(name);
         self.values.push((name.into(), value));
-        self.compiled = None;
         self
+    }
+
+    fn bind_host(mut self, name: &str, bound: Bound) -> Self {
+        self.unbind(name);
+        self.hosts.push((name.into(), bound));
+        self
+    }
+
+    /// What is bound last counts.
+    fn unbind(&mut self, name: &str) {
+        self.hosts.retain(|(it, _)| it != name);
+        self.values.retain(|(it, _)| it != name);
+        self.compiled = None;
     }
 
     /// Interprets formulas instead of compiling them: the slow twin, for comparison.
@@ -248,24 +261,29 @@ impl Deal {
     /// Compiles the text against the classes that there are, unless that was done.
     fn compile(&mut self, m: &mut Mutator<'_>) -> Result<(), DealError> {
         let classes = m.classes();
-        if self
-            .compiled
-            .as_ref()
-            .is_some_and(|it| it.0 == classes.len())
-        {
+        if self.is_compiled_for(&classes) {
             return Ok(());
         }
         self.compile_for(&classes)?;
-        let (_, resolved, plans) = self.compiled.as_ref().expect("it was just compiled");
-        let other = plans.gc.iter().chain(&plans.expressions).min();
-        match other {
+        let (_, resolved, _) = self.compiled.as_ref().expect("it was just compiled");
+        let is_asserted = |rule: &&Rule| matches!(rule.program.statement, Statement::Assertion(..));
+        match resolved.rules.iter().find(|it| !is_asserted(it)) {
             None => Ok(()),
-            Some(&rule) => {
-                let name = resolved.rules[rule].name.clone();
+            Some(rule) => {
+                let name = rule.name.as_ref();
                 let what = name.map_or("the text".into(), |name| format!("`{name}`"));
+                // It would be taken for right the next time.
+                self.compiled = None;
                 Err(DealError::NotATraversal(what))
             }
         }
+    }
+
+    /// Whether the text was understood against just these classes: it may have been another
+    /// heap's, and a heap gets more of them.
+    fn is_compiled_for(&self, classes: &[ClassInfo]) -> bool {
+        let compiled = self.compiled.as_ref();
+        compiled.is_some_and(|(known, ..)| known == classes)
     }
 
     fn compile_for(&mut self, classes: &[ClassInfo]) -> Result<(), DealError> {
@@ -278,7 +296,7 @@ impl Deal {
         }
         let resolved = compile(&self.name, &self.text, &scope).map_err(DealError::Text)?;
         let plans = Plans::new(&resolved);
-        self.compiled = Some((classes.len(), resolved, plans));
+        self.compiled = Some((classes.to_vec(), resolved, plans));
         Ok(())
     }
 
@@ -291,10 +309,12 @@ impl Deal {
         }
     }
 
-    /// Whether the object of a weak host variable is gone.
-    fn is_orphaned(&self, view: &StoppedHeap<'_>) -> Option<&str> {
+    /// The weak host variable whose object is gone; or is about to go, being none of the `live`
+    /// ones.
+    fn orphan<'v>(&self, view: &StoppedHeap<'v>, live: Option<&[ObjectId<'v>]>) -> Option<&str> {
+        let is_gone = |object| live.is_some_and(|live| live.binary_search(&object).is_err());
         let gone = self.hosts.iter().find(|(_, bound)| match bound {
-            Bound::Weak(handle) => view.held_weakly(handle).is_none(),
+            Bound::Weak(handle) => view.held_weakly(handle).is_none_or(is_gone),
             _ => false,
         });
         gone.map(|(name, _)| name.as_str())
@@ -302,10 +322,7 @@ impl Deal {
 
     fn evaluate(&mut self, view: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
         let classes = view.classes();
-        if self
-            .compiled
-            .as_ref()
-            .is_none_or(|it| it.0 != classes.len())
+        if !self.is_compiled_for(classes)
             && let Err(error) = self.compile_for(classes)
         {
             return vec![unanswered(&self.title(), &error.to_string())];
@@ -316,7 +333,13 @@ impl Deal {
         for (name, bound) in &self.hosts {
             let object = match bound {
                 Bound::Null => None,
-                Bound::Strong(handle) => view.held(handle),
+                Bound::Strong(handle) => match view.held(handle) {
+                    Some(object) => Some(object),
+                    None => {
+                        let why = format!("what `{name}` stands for is not in this heap");
+                        return vec![unanswered(&self.title(), &why)];
+                    }
+                },
                 Bound::Weak(handle) => {
                     weak = true;
                     view.held_weakly(handle)
@@ -403,14 +426,37 @@ impl Inquiry for Registered {
         if self.retired {
             return Vec::new();
         }
-        if let Some(name) = self.deal.is_orphaned(heap) {
-            let why = format!("what `{name}` stood for has died, and it is no longer checked");
-            let mut note = unanswered(&self.deal.title(), &why);
-            note.severity = heaphound_heap::finding::Severity::Note;
-            self.retired = true;
-            return vec![note];
+        if let Some(name) = self.deal.orphan(heap, None) {
+            let note = self.died(name);
+            return self.retire(note);
         }
-        self.deal.evaluate(heap, threads)
+        let findings = self.deal.evaluate(heap, threads);
+        // It may fail only because its object is dead, which the collection has yet to find out.
+        let mut hosts = self.deal.hosts.iter();
+        if !findings.is_empty() && hosts.any(|it| matches!(it.1, Bound::Weak(_))) {
+            let mut live = live_objects(heap);
+            live.sort_unstable();
+            if let Some(name) = self.deal.orphan(heap, Some(&live)) {
+                let note = self.died(name);
+                return self.retire(note);
+            }
+        }
+        findings
+    }
+}
+
+impl Registered {
+    /// A note that what a host variable stood for has died.
+    fn died(&self, name: &str) -> Finding {
+        let why = format!("what `{name}` stood for has died, and it is no longer checked");
+        let mut note = unanswered(&self.deal.title(), &why);
+        note.severity = heaphound_heap::finding::Severity::Note;
+        note
+    }
+
+    fn retire(&mut self, note: Finding) -> Vec<Finding> {
+        self.retired = true;
+        vec![note]
     }
 }
 

@@ -167,13 +167,13 @@ fn all_mistakes_are_told_at_once() {
     "#]],
     );
     check(
-        "check list.heap 'dead(static:lits)'",
+        "check list.heap 'unshared(static:lits)'",
         expect![[r#"
-        error: statement:1:6: there is no root `static:lits`
-          dead(static:lits)
-               ^^^^^^^^^^^ did you mean `static:list`?
-        exit code 2
-    "#]],
+            error: statement:1:10: there is no root `static:lits`
+              unshared(static:lits)
+                       ^^^^^^^^^^^ did you mean `static:list`?
+            exit code 2
+        "#]],
     );
     check(
         "check list.heap 'reach[limit](x)' --bind limit",
@@ -274,4 +274,34 @@ impl Drop for Directory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+#[test]
+fn what_is_asserted_dead_need_not_be_there() {
+    check(
+        "check list.heap 'dead(static:gone)'",
+        expect![[r#"
+        holds: dead(static:gone)
+          note: there is no `static:gone` in the heap
+        1 rule, which holds
+    "#]],
+    );
+}
+
+#[test]
+fn a_variable_is_bound_once_and_has_a_name() {
+    check(
+        "check list.heap 'reach(d).size() > 0' --bind d=static:list --bind d=17",
+        expect![[r#"
+            error: `d` is bound twice
+            exit code 2
+        "#]],
+    );
+    check(
+        "eval list.heap 'reach(d).size() > 0' --bind =static:list",
+        expect![[r#"
+            error: `=static:list` gives no name
+            exit code 2
+        "#]],
+    );
 }

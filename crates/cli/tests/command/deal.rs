@@ -118,11 +118,11 @@ fn with_a_heap_names_are_checked() {
         "#]],
     );
     check(
-        "deal explain 'dead(static:lits)' --heap list.heap",
+        "deal explain 'unshared(static:lits)' --heap list.heap",
         expect![[r#"
-            error: statement:1:6: there is no root `static:lits`
-              dead(static:lits)
-                   ^^^^^^^^^^^ did you mean `static:list`?
+            error: statement:1:10: there is no root `static:lits`
+              unshared(static:lits)
+                       ^^^^^^^^^^^ did you mean `static:list`?
             exit code 2
         "#]],
     );

@@ -48,6 +48,18 @@ const METHODS: [(&str, usize, usize); 8] = [
     ("is_alive", 0, 0),
 ];
 
+/// What is no function, but looks like one where it is misspelt.
+const STATEMENTS: [&str; 8] = [
+    "assertion",
+    "assertDisjoint",
+    "unsafeAssert",
+    "instances",
+    "volume",
+    "unshared",
+    "owned_by",
+    "dead",
+];
+
 impl Checker<'_> {
     pub(super) fn call(&mut self, name: &Name, arguments: &[Expr]) -> Option<Term> {
         let function = self.known(name, arguments.len(), &FUNCTIONS, "function")?;
@@ -195,7 +207,12 @@ impl Checker<'_> {
                 "instances" | "volume" | "unshared" | "owned_by" | "dead" => {
                     diagnostic.hint("a GC assertion is a rule of its own, not part of one")
                 }
-                _ => diagnostic.meant(wanted, known.iter().map(|(it, ..)| *it)),
+                "assert" => diagnostic.hint("did you mean `assertion`?"),
+                _ => {
+                    let statements = STATEMENTS.iter().filter(|_| what == "function");
+                    let known = known.iter().map(|(it, ..)| it).chain(statements);
+                    diagnostic.meant(wanted, known.copied())
+                }
             };
             self.report(diagnostic);
             return None;

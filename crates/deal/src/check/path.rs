@@ -88,8 +88,13 @@ impl Checker<'_> {
         let known = hosts.iter().position(|it| it.source == source);
         let id = known.unwrap_or(hosts.len());
         if known.is_none() {
-            hosts.push(Host { span, source });
+            hosts.push(Host {
+                span,
+                source,
+                may_be_gone: true,
+            });
         }
+        hosts[id].may_be_gone &= self.asks_death;
         Path {
             span,
             start: Start::Host(HostId(id as u32)),

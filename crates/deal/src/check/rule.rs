@@ -228,7 +228,12 @@ impl Checker<'_> {
                 Some(GcAssertion::Volume(class?, limit?))
             }
             GcAssertionKind::Unshared(target) => Some(GcAssertion::Unshared(self.target(target)?)),
-            GcAssertionKind::Dead(target) => Some(GcAssertion::Dead(self.target(target)?)),
+            GcAssertionKind::Dead(target) => {
+                self.asks_death = matches!(target.what.kind, ExprKind::Host(_));
+                let target = self.target(target);
+                self.asks_death = false;
+                Some(GcAssertion::Dead(target?))
+            }
             GcAssertionKind::OwnedBy(owner, ownee) => {
                 let (owner, ownee) = (self.target(owner), self.target(ownee));
                 Some(GcAssertion::OwnedBy(owner?, ownee?))

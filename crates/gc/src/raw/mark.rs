@@ -405,6 +405,53 @@ type Entry<T> = Start<T>;
 
 type Stack<T> = Vec<Entry<T>>;
 
+/// Where a stack is and how much is on it, as numbers that stay in registers while the loop runs.
+/// The stack itself learns of it when somebody else works on it: [`Worker::step_aside`]. Until
+/// then nobody touches it. All entries below the top have been written.
+struct Top<T> {
+    start: *mut Entry<T>,
+    len: usize,
+    room: usize,
+}
+
+impl<T: Copy> Top<T> {
+    fn of(stack: &mut Stack<T>) -> Self {
+        Self {
+            start: stack.as_mut_ptr(),
+            len: stack.len(),
+            room: stack.capacity(),
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Entry<T>> {
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: the entries below the top have been written.
+        Some(unsafe { self.start.add(self.len).read() })
+    }
+
+    /// Writes an entry, and keeps it or not: whether a slot is null (or invalid) cannot be
+    /// predicted, and so is no reason to branch.
+    ///
+    /// # Safety
+    /// There is room for another entry.
+    #[inline(always)]
+    unsafe fn push_if(&mut self, keep: bool, entry: Entry<T>) {
+        debug_assert!(self.len < self.room);
+        // SAFETY: the caller's promise.
+        unsafe { self.start.add(self.len).write(entry) };
+        self.len += keep as usize;
+    }
+
+    /// Lets the stack know how much is on it.
+    #[inline(always)]
+    fn settle(self, stack: &mut Stack<T>) {
+        debug_assert!(std::ptr::eq(self.start, stack.as_ptr()) && self.len <= stack.capacity());
+        // SAFETY: the entries below the top have been written.
+        unsafe { stack.set_len(self.len) };
+    }
+}
+
 /// The slots of a long array from `next` on: read piece by piece, so that neither the
 /// stack nor one worker's load grows with the array.
 #[derive(Clone, Copy)]
@@ -456,24 +503,25 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     }
 
     fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {
-        let mut stack = std::mem::take(&mut self.stack);
         loop {
-            stack = self.drain::<PARALLEL>(stack, pool);
+            self.drain::<PARALLEL>(pool);
             let Some(bundle) = pool.take() else { break };
-            stack.extend(bundle.entries);
+            self.stack.extend(bundle.entries);
             self.rests.extend(bundle.rests);
         }
     }
 
+    /// Lets somebody else work on the stack.
+    #[inline(always)]
+    fn step_aside(&mut self, top: Top<V::Tag>, work: impl FnOnce(&mut Self)) -> Top<V::Tag> {
+        top.settle(&mut self.stack);
+        work(self);
+        Top::of(&mut self.stack)
+    }
+
     /// Works until nothing is left on the stack.
-    ///
-    /// The stack goes by value from call to call, so that in the loop its pointer
-    /// and length stay in registers.
-    fn drain<const PARALLEL: bool>(
-        &mut self,
-        mut stack: Stack<V::Tag>,
-        pool: &Pool<Bundle<V::Tag>>,
-    ) -> Stack<V::Tag> {
+    fn drain<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {
+        let mut top = Top::of(&mut self.stack);
         let nothing = Entry {
             to: Raw::NULL,
             tag: V::Tag::default(),
@@ -485,7 +533,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let (base, marker) = (self.ground.base, self.marker);
         let traces = self.ground.traces;
         loop {
-            let entry = match stack.pop() {
+            let entry = match top.pop() {
                 Some(incoming) => {
                     prefetch(base.object(incoming.to));
                     if queued < QUEUE {
@@ -501,24 +549,24 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 }
                 None => match self.rests.pop() {
                     Some(rest) => {
-                        stack = self.read_array(stack, rest.array, rest.next);
+                        top = self.step_aside(top, |it| it.read_array(rest.array, rest.next));
                         continue;
                     }
-                    None => return stack,
+                    None => return top.settle(&mut self.stack),
                 },
             };
             first += 1;
             if let Some(word) = self.claim::<PARALLEL>(base, marker, entry) {
-                stack = self.scan(base, traces, marker, stack, entry.to, word);
+                top = self.scan(base, traces, marker, top, entry.to, word);
             }
             // Now and then: a few objects more or less do not matter.
             if V::STOPS && first % QUEUE == 0 && self.is_over() {
                 self.rests.clear();
-                stack.clear();
-                return stack;
+                self.stack.clear();
+                return;
             }
-            if PARALLEL && stack.len() > SHARE_ABOVE && pool.is_hungry() {
-                stack = self.share(stack, pool);
+            if PARALLEL && top.len > SHARE_ABOVE && pool.is_hungry() {
+                top = self.step_aside(top, |it| it.share(pool));
             }
         }
     }
@@ -535,15 +583,14 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     /// Gives away the older half of the stack: the wider part of what is left.
     #[cold]
     #[inline(never)]
-    fn share(&mut self, mut stack: Stack<V::Tag>, pool: &Pool<Bundle<V::Tag>>) -> Stack<V::Tag> {
-        let newer = stack.split_off(stack.len() / 2);
+    fn share(&mut self, pool: &Pool<Bundle<V::Tag>>) {
+        let newer = self.stack.split_off(self.stack.len() / 2);
         let half = self.rests.len().div_ceil(2);
         let rests = self.rests.drain(..half).collect();
         pool.give(Bundle {
-            entries: stack,
+            entries: std::mem::replace(&mut self.stack, newer),
             rests,
         });
-        newer
     }
 
     /// Marks an object; answers its header if it was white.
@@ -599,13 +646,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
 
     /// Tells of an object of a watched class, and reads its slots.
     #[inline(never)]
-    fn read_watched(
-        &mut self,
-        mut stack: Stack<V::Tag>,
-        raw: Raw,
-        word: Word,
-        seen: Trace,
-    ) -> Stack<V::Tag> {
+    fn read_watched(&mut self, raw: Raw, word: Word, seen: Trace) {
         let object = self.ground.base.object(raw);
         let class = ClassId(word.class());
         let trace = self.ground.classes.get(class).trace;
@@ -614,19 +655,16 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         self.marked.bytes += bytes - counted;
         self.visitor.watched(class, bytes);
         match trace.slots() {
-            Slots::Bitmap(mut bits) => {
-                stack.reserve(BITMAP_SLOTS);
-                while bits != 0 {
-                    let offset = 8 + 4 * bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    // SAFETY: room was made for all slots of a bitmap.
-                    unsafe { self.read_slot(&mut stack, raw, word, object, offset) };
-                }
-                stack
+            Slots::Bitmap(bits) => {
+                self.stack.reserve(BITMAP_SLOTS);
+                let mut top = Top::of(&mut self.stack);
+                // SAFETY: room was made for all slots of a bitmap.
+                unsafe { self.read_bitmap(&mut top, raw, word, object, bits) };
+                top.settle(&mut self.stack);
             }
-            Slots::None => stack,
-            Slots::Array => self.read_array(stack, raw, 0),
-            Slots::Listed => self.read_listed(stack, raw, word),
+            Slots::None => {}
+            Slots::Array => self.read_array(raw, 0),
+            Slots::Listed => self.read_listed(raw, word),
         }
     }
 
@@ -637,10 +675,10 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         base: Base,
         traces: &[Trace],
         marker: M,
-        mut stack: Stack<V::Tag>,
+        mut top: Top<V::Tag>,
         raw: Raw,
         word: Word,
-    ) -> Stack<V::Tag> {
+    ) -> Top<V::Tag> {
         let trace = traces[word.class() as usize];
         let object = base.object(raw);
         // SAFETY: a live object of that class.
@@ -656,35 +694,58 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.marked.woken.push(raw);
         }
         match trace.slots() {
-            Slots::Bitmap(mut bits) => {
-                if stack.capacity() - stack.len() < BITMAP_SLOTS {
-                    stack = grown(stack, BITMAP_SLOTS);
+            Slots::Bitmap(bits) => {
+                if top.room - top.len < BITMAP_SLOTS {
+                    top = self.step_aside(top, Self::grow);
                 }
-                while bits != 0 {
-                    let offset = 8 + 4 * bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    // SAFETY: room was made for all slots of a bitmap.
-                    unsafe { self.read_slot(&mut stack, raw, word, object, offset) };
-                }
+                // SAFETY: room was made for all slots of a bitmap.
+                unsafe { self.read_bitmap(&mut top, raw, word, object, bits) };
+                top
             }
-            Slots::None => {}
-            Slots::Array => stack = self.read_array(stack, raw, 0),
+            Slots::None => top,
+            Slots::Array => self.step_aside(top, |it| it.read_array(raw, 0)),
             Slots::Listed if V::WATCHES && trace.is_watched() => {
-                stack = self.read_watched(stack, raw, word, trace)
+                self.step_aside(top, |it| it.read_watched(raw, word, trace))
             }
-            Slots::Listed => stack = self.read_listed(stack, raw, word),
+            Slots::Listed => self.step_aside(top, |it| it.read_listed(raw, word)),
         }
-        stack
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.stack.reserve(BITMAP_SLOTS);
+    }
+
+    /// Reads the slots that a bitmap shows.
+    ///
+    /// # Safety
+    /// The object has them, and there is room for as many entries.
+    #[inline(always)]
+    unsafe fn read_bitmap(
+        &mut self,
+        top: &mut Top<V::Tag>,
+        from: Raw,
+        word: Word,
+        object: *mut u8,
+        mut bits: u64,
+    ) {
+        while bits != 0 {
+            let offset = 8 + 4 * bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            // SAFETY: the caller's promise.
+            unsafe { self.read_slot(top, from, word, object, offset) };
+        }
     }
 
     /// Reads a slot and puts what it refers to onto the stack.
     ///
     /// # Safety
-    /// The object has a slot at `offset`, and the stack has room for another entry.
+    /// The object has a slot at `offset`, and there is room for another entry.
     #[inline(always)]
     unsafe fn read_slot(
         &mut self,
-        stack: &mut Stack<V::Tag>,
+        top: &mut Top<V::Tag>,
         from: Raw,
         word: Word,
         object: *mut u8,
@@ -700,66 +761,55 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         if V::READS && refers {
             tag = self.visitor.edge_read(from, word, offset, to);
         }
-        // Always written, sometimes kept: whether a slot is null (or invalid) cannot be
-        // predicted, and so is no reason to branch.
-        let len = stack.len();
         // SAFETY: the caller made room for one more.
-        unsafe {
-            stack.as_mut_ptr().add(len).write(Entry { to, tag });
-            stack.set_len(len + refers as usize);
-        }
+        unsafe { top.push_if(refers, Entry { to, tag }) };
     }
 
     #[inline(never)]
-    fn read_array(&mut self, mut stack: Stack<V::Tag>, array: Raw, next: u32) -> Stack<V::Tag> {
+    fn read_array(&mut self, array: Raw, next: u32) {
         let object = self.ground.base.object(array);
         // SAFETY: a live array.
         let (len, word) = unsafe { (array_len(object), self.ground.base.header(array).load()) };
         let end = len.min(next as usize + PIECE);
-        stack.reserve(PIECE);
+        self.stack.reserve(PIECE);
+        let mut top = Top::of(&mut self.stack);
         for i in next as usize..end {
             // SAFETY: an element, and room was made for a piece of them.
-            unsafe { self.read_slot(&mut stack, array, word, object, ELEMENTS_OFFSET + 4 * i) };
+            unsafe { self.read_slot(&mut top, array, word, object, ELEMENTS_OFFSET + 4 * i) };
         }
+        top.settle(&mut self.stack);
         if end < len {
             self.rests.push(Rest {
                 array,
                 next: end as u32,
             });
         }
-        stack
     }
 
     #[cold]
     #[inline(never)]
-    fn read_listed(&mut self, mut stack: Stack<V::Tag>, from: Raw, word: Word) -> Stack<V::Tag> {
+    fn read_listed(&mut self, from: Raw, word: Word) {
         let object = self.ground.base.object(from);
         let class = self.ground.classes.get(ClassId(word.class()));
         let (mut weak, mut dependent) = (false, false);
-        stack.reserve(class.slots.len());
+        self.stack.reserve(class.slots.len());
+        let mut top = Top::of(&mut self.stack);
         for &(offset, kind) in &class.slots {
             match kind {
                 FieldKind::Weak => weak = true,
                 FieldKind::Dependent => dependent = true,
                 // SAFETY: the class says that a slot is there; room was made.
-                _ => unsafe { self.read_slot(&mut stack, from, word, object, offset as usize) },
+                _ => unsafe { self.read_slot(&mut top, from, word, object, offset as usize) },
             }
         }
+        top.settle(&mut self.stack);
         if weak {
             self.marked.weak.push(from);
         }
         if dependent {
             self.marked.ephemerons.push(from);
         }
-        stack
     }
-}
-
-#[cold]
-#[inline(never)]
-fn grown<T>(mut stack: Stack<T>, room: usize) -> Stack<T> {
-    stack.reserve(room);
-    stack
 }
 
 /// Asks the cache for an object's header, and for the line that most objects end on:

@@ -1,0 +1,550 @@
+//! Shapes: table 6.4's invariants, errors as in table 6.6, profiles.
+
+mod heaps;
+mod structures;
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use heaphound_analysis::shape::{
+    Backbones, Broken, Degrees, Leads, Measure, Metric, Profile, degrees, degrees_on, finding,
+    measure_view, measure_view_on, offenders, shape_of,
+};
+use heaphound_analysis::slot::SlotIds;
+use heaphound_analysis::summary::summarize;
+use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::view::HeapView;
+use proptest::prelude::*;
+use structures::{Dice, NEXT, PREV, Structure, array_tree, hash_map};
+
+const NODE: &str = "Structure$Node";
+
+/// A size as in the paper's trials, smaller.
+fn size(dice: &mut Dice) -> usize {
+    100 + dice.below(1_900)
+}
+
+fn learn(trials: u64, make: impl Fn(&mut Dice) -> Snapshot) -> Profile {
+    let mut profile = Profile::default();
+    for trial in 0..trials {
+        profile.learn(&measure_view(&make(&mut Dice(trial))));
+    }
+    profile
+}
+
+fn learn_structure(make: fn(usize, &mut Dice) -> Structure, anchored: bool) -> Profile {
+    learn(40, |dice| make(size(dice), dice).build(anchored))
+}
+
+/// The rows of table 6.4: quirks as they are; of ranges, that they are some.
+fn check_table(make: fn(usize, &mut Dice) -> Structure, incoming: [&str; 4], outgoing: [&str; 4]) {
+    let profile = learn_structure(make, false);
+    let degrees = &profile.backbones[NODE].degrees;
+    let cell = |name: String| match degrees[&name] {
+        Metric::Quirk(count) => count.to_string(),
+        Metric::Range(..) => "range".into(),
+    };
+    let row = |side: &str| ["=0", "=1", "=2", ">2"].map(|degree| cell(format!("{side}{degree}")));
+    assert_eq!(row("in"), incoming.map(String::from));
+    assert_eq!(row("out"), outgoing.map(String::from));
+}
+
+#[test]
+fn the_invariants_of_table_6_4() {
+    const R: &str = "range";
+    check_table(
+        |n, _| Structure::singly_linked(n),
+        ["1", R, "0", "0"],
+        ["1", R, "0", "0"],
+    );
+    check_table(
+        |n, _| Structure::doubly_linked(n),
+        ["0", "2", R, "0"],
+        ["0", "2", R, "0"],
+    );
+    check_table(
+        |n, _| Structure::complete_tree(n, false),
+        ["1", R, "0", "0"],
+        [R, R, R, "0"],
+    );
+    check_table(
+        |n, dice| Structure::full_tree(n, false, dice),
+        ["1", R, "0", "0"],
+        [R, "0", R, "0"],
+    );
+    check_table(
+        |n, dice| Structure::random_tree(n, false, dice),
+        ["1", R, "0", "0"],
+        [R, R, R, "0"],
+    );
+    check_table(
+        |n, _| Structure::complete_tree(n, true),
+        ["0", R, R, R],
+        ["0", R, R, R],
+    );
+    check_table(
+        |n, dice| Structure::full_tree(n, true, dice),
+        ["0", R, "1", R],
+        ["0", R, "1", R],
+    );
+    check_table(
+        |n, dice| Structure::random_tree(n, true, dice),
+        ["0", R, R, R],
+        ["0", R, R, R],
+    );
+}
+
+#[test]
+fn the_ranges_of_a_full_tree_are_near_a_half() {
+    let profile = learn_structure(|n, dice| Structure::full_tree(n, false, dice), false);
+    let Metric::Range(min, max) = profile.backbones[NODE].degrees["out=0"] else {
+        panic!("leaves are many");
+    };
+    assert!(min.0 >= 500_000 && max.0 <= 505_000, "{min}, {max}");
+}
+
+fn check_learnt(profile: &Profile, class: &str, expect: Expect) {
+    let learnt = &profile.backbones[class];
+    let relations = learnt.relations.hold.iter().map(|it| format!("\n{it}"));
+    let text: String = relations.collect();
+    expect.assert_eq(&format!("{}{text}", learnt.looks_like));
+}
+
+#[test]
+fn exact_relations_and_words() {
+    let check = |make, expect| check_learnt(&learn_structure(make, false), NODE, expect);
+    check(|n, _| Structure::singly_linked(n), expect![[r#"
+        singly linked list
+        .data = instances
+        .next + in=0 = instances
+        in=0 = Structure.head"#]]);
+    check(|n, _| Structure::doubly_linked(n), expect![[r#"
+        doubly linked list
+        .data = instances
+        .next + Structure.head = instances
+        .prev + Structure.head = instances
+        in=0 = 0"#]]);
+    check(
+        |n, dice| Structure::random_tree(n, false, dice),
+        expect![[r#"
+            binary tree
+            .data = instances
+            .left + .right + in=0 = instances
+            in=0 = Structure.root"#]],
+    );
+    check(|n, dice| Structure::random_tree(n, true, dice), expect![[r#"
+        binary tree with parent pointers
+        .data = instances
+        .parent + Structure.root = instances
+        .left + .right + Structure.root = instances
+        in=0 = 0"#]]);
+    check(|n, _| Structure::complete_tree(n, true), expect![[r#"
+        binary tree with parent pointers
+        .data = instances
+        .parent + Structure.root = instances
+        .left + .right + Structure.root = instances
+        in=0 = 0"#]]);
+    let maps = learn(40, |dice| hash_map(size(dice), dice, 0));
+    check_learnt(&maps, "HashEntry", expect![[r#"
+        hash chain
+        .next + in=0 = instances
+        in=0 = HashEntry[][*]"#]]);
+    let trees = learn(40, |dice| array_tree(size(dice), 5));
+    check_learnt(&trees, "BNode", expect![[r#"
+        tree
+        BNode[][*] + in=0 = instances"#]]);
+}
+
+/// Makes that many errors, and tells whether each run of several is noticed.
+fn check_errors(
+    name: &str,
+    make: fn(usize, &mut Dice) -> Structure,
+    mut error: impl FnMut(&mut Structure, &mut Dice),
+) {
+    let profile = learn_structure(make, true);
+    for seed in 0..10 {
+        let mut dice = Dice(9_000 + seed);
+        let correct = make(2_000, &mut dice);
+        let violations = profile.test(&measure_view(&correct.build(true)));
+        assert!(violations.is_empty(), "{name}: {violations:?}");
+        for errors in [1, 2, 3, 5, 10, 50, 100] {
+            let mut wrong = correct.clone();
+            (0..errors).for_each(|_| error(&mut wrong, &mut dice));
+            let violations = profile.test(&measure_view(&wrong.build(true)));
+            assert!(
+                !violations.is_empty(),
+                "{name}: {errors} errors, seed {seed}"
+            );
+        }
+    }
+}
+
+/// An empty slot that is made to refer to some node.
+fn link(structure: &mut Structure, dice: &mut Dice) {
+    loop {
+        let at = dice.below(structure.nodes.len());
+        let to = dice.below(structure.nodes.len());
+        let slots = &mut structure.nodes[at];
+        let slot = dice.below(slots.len());
+        if slots[slot].is_none() {
+            slots[slot] = Some(to);
+            return;
+        }
+    }
+}
+
+fn disconnect(structure: &mut Structure, dice: &mut Dice) {
+    loop {
+        let at = dice.below(structure.nodes.len());
+        let slots = &mut structure.nodes[at];
+        let slot = dice.below(slots.len());
+        if slots[slot].take().is_some() {
+            return;
+        }
+    }
+}
+
+fn skip(structure: &mut Structure, dice: &mut Dice) {
+    loop {
+        let at = dice.below(structure.nodes.len());
+        let slot = dice.below(2);
+        let further = structure.nodes[at][slot].and_then(|next| structure.nodes[next][slot]);
+        if further.is_some() {
+            structure.nodes[at][slot] = further;
+            return;
+        }
+    }
+}
+
+fn cycle(structure: &mut Structure, dice: &mut Dice) {
+    let n = structure.nodes.len();
+    let (a, b) = (dice.below(n), dice.below(n));
+    structure.nodes[a][NEXT] = Some(b);
+    structure.nodes[b][PREV] = Some(a);
+}
+
+fn any_list_error(structure: &mut Structure, dice: &mut Dice) {
+    [cycle, disconnect, skip][dice.below(3)](structure, dice);
+}
+
+fn any_tree_error(structure: &mut Structure, dice: &mut Dice) {
+    [disconnect, link][dice.below(2)](structure, dice);
+}
+
+#[test]
+fn every_error_of_table_6_6_is_noticed() {
+    let singly: fn(usize, &mut Dice) -> Structure = |n, _| Structure::singly_linked(n);
+    check_errors("cyclic", singly, |list, _| {
+        let last = list.nodes.len() - 1;
+        list.nodes[last][NEXT] = Some(0);
+    });
+    check_errors("random", singly, |list, dice| {
+        let last = list.nodes.len() - 1;
+        list.nodes[last][NEXT] = Some(dice.below(last));
+    });
+    let doubly: fn(usize, &mut Dice) -> Structure = |n, _| Structure::doubly_linked(n);
+    check_errors("doubly cyclic", doubly, |list, _| {
+        let last = list.nodes.len() - 1;
+        list.nodes[last][NEXT] = Some(0);
+        list.nodes[0][PREV] = Some(last);
+    });
+    check_errors("cycle", doubly, cycle);
+    check_errors("disconnect", doubly, disconnect);
+    check_errors("skip", doubly, skip);
+    check_errors("error", doubly, any_list_error);
+    let trees: [fn(usize, &mut Dice) -> Structure; 3] = [
+        |n, _| Structure::complete_tree(n, false),
+        |n, dice| Structure::full_tree(n, false, dice),
+        |n, dice| Structure::random_tree(n, false, dice),
+    ];
+    for tree in trees {
+        check_errors("linkerror", tree, link);
+    }
+    let trees: [fn(usize, &mut Dice) -> Structure; 3] = [
+        |n, _| Structure::complete_tree(n, true),
+        |n, dice| Structure::full_tree(n, true, dice),
+        |n, dice| Structure::random_tree(n, true, dice),
+    ];
+    for tree in trees {
+        check_errors("disconnect", tree, disconnect);
+        check_errors("linkerror", tree, link);
+        check_errors("error", tree, any_tree_error);
+    }
+    let maps = learn(40, |dice| hash_map(size(dice), dice, 0));
+    for links in [0, 1, 2, 10, 100] {
+        let map = hash_map(1_500, &mut Dice(77), links);
+        assert_eq!(maps.test(&measure_view(&map)).is_empty(), links == 0);
+    }
+}
+
+#[test]
+fn correct_structures_of_sizes_never_seen_raise_no_alarm() {
+    let makes: [fn(usize, &mut Dice) -> Structure; 8] = [
+        |n, _| Structure::singly_linked(n),
+        |n, _| Structure::doubly_linked(n),
+        |n, _| Structure::complete_tree(n, false),
+        |n, dice| Structure::full_tree(n, false, dice),
+        |n, dice| Structure::random_tree(n, false, dice),
+        |n, _| Structure::complete_tree(n, true),
+        |n, dice| Structure::full_tree(n, true, dice),
+        |n, dice| Structure::random_tree(n, true, dice),
+    ];
+    for (which, make) in makes.into_iter().enumerate() {
+        let profile = learn_structure(make, false);
+        for seed in 0..60 {
+            let mut dice = Dice(500 + seed);
+            let n = [20, 50, 100, 700, 3_000, 10_000][seed as usize % 6] + dice.below(50);
+            let found = profile.test(&measure_view(&make(n, &mut dice).build(false)));
+            assert!(found.is_empty(), "structure {which}, {n} nodes: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_violation_is_told_with_what_was_expected_and_its_objects() {
+    let profile = learn_structure(|n, _| Structure::singly_linked(n), false);
+    let mut list = Structure::singly_linked(1_000);
+    list.nodes[999][NEXT] = Some(499);
+    let heap = list.build(false);
+    let violations = profile.test(&measure_view(&heap));
+    let finding = finding(&violations, Some(7)).unwrap();
+    expect![[r#"
+        warning: Structure$Node no longer looks like a singly linked list, as it did [shape]
+          note: in=2: expected 0 objects, found 1
+          note: out=0: expected 1 object, found 0
+          note: expected .next + in=0 = instances, found .next = 1000, in=0 = 1, instances = 1000: 1 more"#]].assert_eq(&finding.to_string());
+    let known = finding.fingerprint();
+    let ids = SlotIds::new(heap.classes());
+    let backbones = Backbones::find(&summarize(&heap), heap.classes(), &ids);
+    for violation in &violations {
+        if violation.broken != Broken::Degree("out=0".into()) {
+            assert_eq!(offenders(&heap, &backbones, violation, 10), [ObjectId(499)]);
+        }
+    }
+    // The same error elsewhere is the same finding.
+    let mut list = Structure::singly_linked(300);
+    list.nodes[299][NEXT] = Some(17);
+    let violations = profile.test(&measure_view(&list.build(false)));
+    let again = heaphound_analysis::shape::finding(&violations, Some(9)).unwrap();
+    assert_eq!(again.fingerprint(), known);
+}
+
+#[test]
+fn a_profile_survives_json_and_merging_is_learning() {
+    let make = |dice: &mut Dice| Structure::random_tree(size(dice), true, dice).build(false);
+    let all = learn(20, make);
+    assert_eq!(Profile::from_json(&all.to_json()), Ok(all.clone()));
+    let mut merged = learn(10, make);
+    let mut rest = Profile::default();
+    for trial in 10..20 {
+        rest.learn(&measure_view(&make(&mut Dice(trial))));
+    }
+    merged.merge(rest);
+    let (merged, all) = (&merged.backbones[NODE], &all.backbones[NODE]);
+    assert_eq!(merged.degrees, all.degrees);
+    assert_eq!(merged.instances, all.instances);
+    assert_eq!(merged.relations.hold, all.relations.hold);
+    assert!(Profile::from_json("{\"schema_version\": 99, \"backbones\": {}}").is_err());
+    assert!(Profile::from_json("{").is_err());
+}
+
+#[test]
+fn a_profile_can_be_read_by_a_person() {
+    let sizes = [120, 340, 900, 77];
+    let mut profile = Profile::default();
+    for n in sizes {
+        profile.learn(&measure_view(&Structure::doubly_linked(n).build(false)));
+    }
+    expect![[r#"
+        {
+          "schema_version": 1,
+          "backbones": {
+            "Structure$Node": {
+              "looks_like": "doubly linked list",
+              "measures": 4,
+              "instances": [
+                77,
+                900
+              ],
+              "degrees": {
+                "in=0": {
+                  "quirk": 0
+                },
+                "in=1": {
+                  "quirk": 2
+                },
+                "in=2": {
+                  "range": [
+                    97.4025,
+                    99.7778
+                  ]
+                },
+                "in>2": {
+                  "quirk": 0
+                },
+                "out=0": {
+                  "quirk": 0
+                },
+                "out=1": {
+                  "quirk": 2
+                },
+                "out=2": {
+                  "range": [
+                    97.4025,
+                    99.7778
+                  ]
+                },
+                "out>2": {
+                  "quirk": 0
+                }
+              },
+              "relations": {
+                "hold": [
+                  {
+                    "terms": {
+                      ".data": 1,
+                      "instances": -1
+                    }
+                  },
+                  {
+                    "terms": {
+                      ".next": 1,
+                      "Structure.head": 1,
+                      "instances": -1
+                    }
+                  },
+                  {
+                    "terms": {
+                      ".prev": 1,
+                      "Structure.head": 1,
+                      "instances": -1
+                    }
+                  }
+                ],
+                "basis": [
+                  {
+                    ".data": 120,
+                    ".next": 119,
+                    ".prev": 119,
+                    "Structure.head": 1,
+                    "Structure.tail": 1,
+                    "in=0": 0,
+                    "instances": 120
+                  },
+                  {
+                    ".data": 340,
+                    ".next": 339,
+                    ".prev": 339,
+                    "Structure.head": 1,
+                    "Structure.tail": 1,
+                    "in=0": 0,
+                    "instances": 340
+                  }
+                ],
+                "confirmed": 2
+              }
+            }
+          }
+        }
+    "#]].assert_eq(&profile.to_json());
+}
+
+#[test]
+fn what_a_person_takes_out_is_not_tested() {
+    let mut profile = learn_structure(|n, _| Structure::singly_linked(n), false);
+    let known = profile.backbones.get_mut(NODE).unwrap();
+    known.degrees.clear();
+    for relation in &mut known.relations.hold {
+        relation.ignored = true;
+    }
+    let mut list = Structure::singly_linked(1_000);
+    list.nodes[999][NEXT] = Some(499);
+    let measures = measure_view(&list.build(false));
+    assert!(profile.test(&measures).is_empty());
+    profile.learn(&measure_view(&Structure::singly_linked(50).build(false)));
+    assert!(profile.test(&measures).is_empty());
+}
+
+#[test]
+fn a_slot_that_changes_its_mind_is_noticed() {
+    let list = Structure::singly_linked(50);
+    let heap = list.build(false);
+    let ids = SlotIds::new(heap.classes());
+    let summary = summarize(&heap);
+    let backbones = Backbones::find(&summary, heap.classes(), &ids);
+    let class = backbones.list()[0].class;
+    let leads: Vec<Leads> = ids.of(class).map(|slot| backbones.leads(slot)).collect();
+    assert_eq!(leads, [Leads::Inside, Leads::Outside, Leads::Outside]);
+    assert!(backbones.agree(&summary, &ids));
+    let mut wrong = summary.edges().to_vec();
+    let data = ids.of(class).nth(1).unwrap();
+    wrong
+        .iter_mut()
+        .filter(|it| it.slot == data)
+        .for_each(|it| it.to = class);
+    let wrong = heaphound_analysis::summary::Summary::new(Vec::new(), wrong);
+    assert!(!backbones.agree(&wrong, &ids));
+}
+
+#[test]
+fn the_share_of_the_heap_counts_what_is_between() {
+    let heap = array_tree(500, 4);
+    let measures = measure_view(&heap);
+    let [tree] = &measures[..] else {
+        panic!("one structure, not {measures:?}");
+    };
+    assert_eq!(tree.through.as_deref(), Some("BNode[]"));
+    assert_eq!(tree.share(), 1.0);
+    assert_eq!(shape_of(tree).to_string(), "tree");
+}
+
+/// Degrees by counting, for each object, the references from and to its like.
+fn twin(heap: &Snapshot, backbones: &Backbones) -> Vec<Degrees> {
+    let live = heaps::live(heap);
+    let mut all = Vec::new();
+    for backbone in backbones.list() {
+        let mut found = Degrees::default();
+        let inside = |class| class == backbone.class || Some(class) == backbone.through;
+        let mut incoming: BTreeMap<ObjectId, usize> = BTreeMap::new();
+        for &object in live.iter().filter(|it| inside(heap.class_of(**it))) {
+            let mut outgoing = 0;
+            heap.for_each_strong_edge(object, |_, to| {
+                *incoming.entry(to).or_default() += 1;
+                outgoing += inside(heap.class_of(to)) as usize;
+            });
+            if heap.class_of(object) == backbone.class {
+                found.outgoing[outgoing.min(3)] += 1;
+            }
+        }
+        for object in live
+            .iter()
+            .filter(|it| heap.class_of(**it) == backbone.class)
+        {
+            let count = incoming.get(object).copied().unwrap_or(0);
+            found.incoming[count.min(3)] += 1;
+        }
+        all.push(found);
+    }
+    all
+}
+
+#[test]
+fn degrees_are_what_their_definition_says_at_any_number_of_threads() {
+    heaps::check(300, &heaps::heaps(), |plan| {
+        let heap = plan.build();
+        let ids = SlotIds::new(heap.classes());
+        let backbones = Backbones::find(&summarize(&heap), heap.classes(), &ids);
+        let expected = twin(&heap, &backbones);
+        prop_assert_eq!(&degrees(&heap, &backbones), &expected);
+        prop_assert_eq!(&degrees_on(&heap, &backbones, 4), &expected);
+        let measures: Vec<Measure> = measure_view(&heap);
+        prop_assert_eq!(&measures, &measure_view_on(&heap, 4));
+        for measure in &measures {
+            let in_all: u64 = measure.degrees.incoming.iter().sum();
+            let out_all: u64 = measure.degrees.outgoing.iter().sum();
+            prop_assert_eq!((in_all, out_all), (measure.instances, measure.instances));
+            shape_of(measure);
+        }
+        Ok(())
+    });
+}

@@ -15,7 +15,7 @@ use heaphound_analysis::summary::summarize;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use proptest::prelude::*;
-use structures::{Dice, NEXT, PREV, Structure, array_tree, hash_map};
+use structures::{Dice, LEFT, NEXT, PARENT, PREV, RIGHT, Structure, array_tree, hash_map};
 
 const NODE: &str = "Structure$Node";
 
@@ -113,17 +113,23 @@ fn check_learnt(profile: &Profile, class: &str, expect: Expect) {
 #[test]
 fn exact_relations_and_words() {
     let check = |make, expect| check_learnt(&learn_structure(make, false), NODE, expect);
-    check(|n, _| Structure::singly_linked(n), expect![[r#"
+    check(
+        |n, _| Structure::singly_linked(n),
+        expect![[r#"
         singly linked list
         .data = instances
         .next + in=0 = instances
-        in=0 = Structure.head"#]]);
-    check(|n, _| Structure::doubly_linked(n), expect![[r#"
+        in=0 = Structure.head"#]],
+    );
+    check(
+        |n, _| Structure::doubly_linked(n),
+        expect![[r#"
         doubly linked list
         .data = instances
         .next + Structure.head = instances
         .prev + Structure.head = instances
-        in=0 = 0"#]]);
+        in=0 = 0"#]],
+    );
     check(
         |n, dice| Structure::random_tree(n, false, dice),
         expect![[r#"
@@ -132,27 +138,41 @@ fn exact_relations_and_words() {
             .left + .right + in=0 = instances
             in=0 = Structure.root"#]],
     );
-    check(|n, dice| Structure::random_tree(n, true, dice), expect![[r#"
+    check(
+        |n, dice| Structure::random_tree(n, true, dice),
+        expect![[r#"
         binary tree with parent pointers
         .data = instances
         .parent + Structure.root = instances
         .left + .right + Structure.root = instances
-        in=0 = 0"#]]);
-    check(|n, _| Structure::complete_tree(n, true), expect![[r#"
+        in=0 = 0"#]],
+    );
+    check(
+        |n, _| Structure::complete_tree(n, true),
+        expect![[r#"
         binary tree with parent pointers
         .data = instances
         .parent + Structure.root = instances
         .left + .right + Structure.root = instances
-        in=0 = 0"#]]);
+        in=0 = 0"#]],
+    );
     let maps = learn(40, |dice| hash_map(size(dice), dice, 0));
-    check_learnt(&maps, "HashEntry", expect![[r#"
+    check_learnt(
+        &maps,
+        "HashEntry",
+        expect![[r#"
         hash chain
         .next + in=0 = instances
-        in=0 = HashEntry[][*]"#]]);
+        in=0 = HashEntry[][*]"#]],
+    );
     let trees = learn(40, |dice| array_tree(size(dice), 5));
-    check_learnt(&trees, "BNode", expect![[r#"
+    check_learnt(
+        &trees,
+        "BNode",
+        expect![[r#"
         tree
-        BNode[][*] + in=0 = instances"#]]);
+        BNode[][*] + in=0 = instances"#]],
+    );
 }
 
 /// Makes that many errors, and tells whether each run of several is noticed.
@@ -312,7 +332,8 @@ fn a_violation_is_told_with_what_was_expected_and_its_objects() {
         warning: Structure$Node no longer looks like a singly linked list, as it did [shape]
           note: in=2: expected 0 objects, found 1
           note: out=0: expected 1 object, found 0
-          note: expected .next + in=0 = instances, found .next = 1000, in=0 = 1, instances = 1000: 1 more"#]].assert_eq(&finding.to_string());
+          note: expected .next + in=0 = instances, found .next = 1000, in=0 = 1, instances = 1000: 1 more
+          note: not the same objects: to .next + to Structure.head = all"#]].assert_eq(&finding.to_string());
     let known = finding.fingerprint();
     let ids = SlotIds::new(heap.classes());
     let backbones = Backbones::find(&summarize(&heap), heap.classes(), &ids);
@@ -327,6 +348,55 @@ fn a_violation_is_told_with_what_was_expected_and_its_objects() {
     let violations = profile.test(&measure_view(&list.build(false)));
     let again = heaphound_analysis::shape::finding(&violations, Some(9)).unwrap();
     assert_eq!(again.fingerprint(), known);
+}
+
+#[test]
+fn one_child_lost_and_another_twice_is_noticed() {
+    let make: fn(usize, &mut Dice) -> Structure = |n, dice| Structure::random_tree(n, true, dice);
+    let profile = learn_structure(make, true);
+    let mut tree = make(500, &mut Dice(1));
+    let leaf = |node: &Vec<Option<usize>>| node[LEFT].is_none() && node[RIGHT].is_none();
+    let at = |tree: &Structure, nth| {
+        let mut leaves = (0..500).filter(|&it| leaf(&tree.nodes[it]));
+        leaves.nth(nth).unwrap()
+    };
+    // A leaf is lost by its parent; another leaf gets a child that is one already.
+    let (lost, other, twice) = (at(&tree, 5), at(&tree, 9), at(&tree, 20));
+    let parent = tree.nodes[lost][PARENT].unwrap();
+    let side = (tree.nodes[parent][RIGHT] == Some(lost)) as usize;
+    tree.nodes[parent][side] = None;
+    tree.nodes[other][LEFT] = Some(twice);
+    let heap = tree.build(true);
+    let ids = SlotIds::new(heap.classes());
+    let backbones = Backbones::find(&summarize(&heap), heap.classes(), &ids);
+    let found = profile.test(&measure_view(&heap));
+    let matches = found
+        .iter()
+        .filter(|it| matches!(it.broken, Broken::Match(_)));
+    let told: Vec<(String, Vec<usize>)> = matches
+        .map(|it| {
+            let objects = offenders(&heap, &backbones, it, 10);
+            let objects = objects.iter().map(|it| it.0 as usize).collect();
+            (it.broken.to_string(), objects)
+        })
+        .collect();
+    let sorted = |mut objects: Vec<usize>| {
+        objects.sort_unstable();
+        objects
+    };
+    assert_eq!(
+        told,
+        [
+            (
+                "to .left + to .right + to Structure.root = all".to_string(),
+                sorted(vec![lost, twice])
+            ),
+            (
+                "by .left + by .right = back by .parent".to_string(),
+                sorted(vec![parent, other])
+            ),
+        ]
+    );
 }
 
 #[test]
@@ -442,11 +512,34 @@ fn a_profile_can_be_read_by_a_person() {
                   }
                 ],
                 "confirmed": 2
-              }
+              },
+              "matches": [
+                {
+                  "terms": {
+                    "all": -1,
+                    "to .next": 1,
+                    "to Structure.head": 1
+                  }
+                },
+                {
+                  "terms": {
+                    "back by .prev": -1,
+                    "by .next": 1
+                  }
+                },
+                {
+                  "terms": {
+                    "all": -1,
+                    "to .prev": 1,
+                    "to Structure.tail": 1
+                  }
+                }
+              ]
             }
           }
         }
-    "#]].assert_eq(&profile.to_json());
+    "#]]
+    .assert_eq(&profile.to_json());
 }
 
 #[test]
@@ -454,7 +547,8 @@ fn what_a_person_takes_out_is_not_tested() {
     let mut profile = learn_structure(|n, _| Structure::singly_linked(n), false);
     let known = profile.backbones.get_mut(NODE).unwrap();
     known.degrees.clear();
-    for relation in &mut known.relations.hold {
+    let relations = known.relations.hold.iter_mut();
+    for relation in relations.chain(known.matches.iter_mut().flatten()) {
         relation.ignored = true;
     }
     let mut list = Structure::singly_linked(1_000);

@@ -12,13 +12,16 @@ use heaphound_heap::view::{HeapView, live_objects};
 use heaps::{check, heaps};
 use proptest::prelude::*;
 
+/// References and bytes, by the class of the targets and of the sources.
+type PointsFrom = BTreeMap<(ClassId, ClassId), (u64, u64)>;
+
 /// A node for each class that weighs what its live objects do; for each reference an edge
 /// that weighs what its target does.
-fn twin(heap: &Snapshot) -> (Summary, BTreeMap<(ClassId, ClassId), (u64, u64)>) {
+fn twin(heap: &Snapshot) -> (Summary, PointsFrom) {
     let ids = SlotIds::new(heap.classes());
     let mut classes = vec![ClassTotal::default(); heap.classes().len() + 1];
     let mut slots: BTreeMap<(SlotId, ClassId), (u64, u64)> = BTreeMap::new();
-    let mut points_from: BTreeMap<(ClassId, ClassId), (u64, u64)> = BTreeMap::new();
+    let mut points_from = PointsFrom::new();
     let add = |sum: &mut (u64, u64), bytes: usize| {
         sum.0 += 1;
         sum.1 += bytes as u64;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::{ClassId, ClassInfo};
 
-use super::{Backbone, Backbones, Degrees, degrees, degrees_on};
+use super::{Backbone, Backbones, Degrees, Matches};
+use super::{degrees, degrees_on, matches, matches_on};
 use crate::slot::SlotIds;
 use crate::summary::{Summary, summarize, summarize_on};
 
@@ -31,6 +32,8 @@ pub struct Measure {
     pub recursive: BTreeMap<String, u64>,
     /// How many references to the backbone each slot of another class holds: `List.head`.
     pub holders: BTreeMap<String, u64>,
+    /// Sums that tell whether references match; empty if they were not added up.
+    pub matches: BTreeMap<String, u64>,
 }
 
 impl Measure {
@@ -41,18 +44,19 @@ impl Measure {
 }
 
 /// Measures of all backbones, given a summary and degrees, which are in the order of the
-/// backbones.
+/// backbones, and matches, if they were added up.
 pub fn measure(
     summary: &Summary,
     classes: &[ClassInfo],
     ids: &SlotIds,
     backbones: &Backbones,
     degrees: &[Degrees],
+    matches: Option<&Matches>,
 ) -> Vec<Measure> {
     let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
     let heap_bytes = summary.volume_bytes();
     let points_from = summary.points_from(ids);
-    let one = |(&Backbone { class, through }, &degrees): (&Backbone, &Degrees)| {
+    let one = |(place, (&Backbone { class, through }, &degrees)): (usize, _)| {
         let total = summary.class(class);
         let (mut slots, mut recursive, mut holders) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -84,9 +88,13 @@ pub fn measure(
             slots,
             recursive,
             holders,
+            matches: matches.map_or_else(BTreeMap::new, |matches| {
+                matches.named(place, backbones, classes, ids)
+            }),
         }
     };
-    backbones.list().iter().zip(degrees).map(one).collect()
+    let all = backbones.list().iter().zip(degrees);
+    all.enumerate().map(one).collect()
 }
 
 /// Measures of all backbones of a view, counted on this thread.
@@ -95,7 +103,16 @@ pub fn measure_view<T: Traceable>(view: &T) -> Vec<Measure> {
     let summary = summarize(view);
     let backbones = Backbones::find(&summary, view.classes(), &ids);
     let degrees = degrees(view, &backbones);
-    measure(&summary, view.classes(), &ids, &backbones, &degrees)
+    let matches = matches(view, &backbones);
+    let classes = view.classes();
+    measure(
+        &summary,
+        classes,
+        &ids,
+        &backbones,
+        &degrees,
+        Some(&matches),
+    )
 }
 
 /// Measures of all backbones of a view that can be shared, counted on several threads.
@@ -104,5 +121,14 @@ pub fn measure_view_on<T: Traceable + Sync>(view: &T, threads: usize) -> Vec<Mea
     let summary = summarize_on(view, threads);
     let backbones = Backbones::find(&summary, view.classes(), &ids);
     let degrees = degrees_on(view, &backbones, threads);
-    measure(&summary, view.classes(), &ids, &backbones, &degrees)
+    let matches = matches_on(view, &backbones, threads);
+    let classes = view.classes();
+    measure(
+        &summary,
+        classes,
+        &ids,
+        &backbones,
+        &degrees,
+        Some(&matches),
+    )
 }

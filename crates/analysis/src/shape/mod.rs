@@ -6,13 +6,14 @@
 //! 3. Learning: a [`Profile`] keeps what all measures of correct runs have in common. A
 //!    degree that two objects at most have, always as many, is a *quirk*; any other is a range
 //!    of percentages. Beside them stand exact linear [`Relation`]s: a singly linked list
-//!    has one `next` fewer than nodes.
+//!    has one `next` fewer than nodes; and [`Matches`]: `prev` is the inverse of `next`.
 //! 4. Testing: [`Profile::test`] tells how a measure differs.
 //!
 //! Elsewhere: what the structure looks like, in words (`words.rs`).
 
 mod backbone;
 mod degree;
+mod matching;
 mod measure;
 mod metric;
 mod modular;
@@ -24,6 +25,7 @@ mod words;
 
 pub use backbone::{Backbone, Backbones, Leads};
 pub use degree::{DegreeCounters, Degrees, Distribution, degrees, degrees_on};
+pub use matching::{MatchCounters, Matches, matches, matches_on};
 pub use measure::{Measure, measure, measure_view, measure_view_on};
 pub use metric::{Metric, Percent};
 pub use offender::offenders;

@@ -46,11 +46,6 @@ impl Echelon {
         true
     }
 
-    /// How many rows are independent.
-    pub(super) fn rank(&self) -> usize {
-        self.rows.len()
-    }
-
     /// For a column without a pivot: what it is the sum of, as columns and fractions with
     /// small numerators and denominators. None if it has a pivot, or fractions are not small.
     pub(super) fn sum(&self, column: usize) -> Option<Vec<(usize, i64, i64)>> {
@@ -117,7 +112,7 @@ mod tests {
     fn what_depends_on_the_rest_is_found_as_a_sum() {
         let rows = [vec![100, 1, 99], vec![250, 2, 248], vec![31_000, 7, 30_993]];
         let echelon = Echelon::new(3, rows.into_iter());
-        assert_eq!(echelon.rank(), 2);
+        assert_eq!(echelon.rows.len(), 2);
         assert_eq!(echelon.sum(2), Some(vec![(0, 1, 1), (1, -1, 1)]));
         assert_eq!(echelon.sum(0), None);
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::relation::{Relations, point};
+use super::matching;
+use super::relation::{Relation, Relations, point};
 use super::{Broken, Distribution, Measure, Metric, Shape, Violation, shape_of};
 
 /// What is true of the recursive data structures of a program, by the names of their
@@ -33,6 +34,10 @@ pub struct Invariants {
     pub degrees: BTreeMap<String, Metric>,
     /// Exact relations.
     pub relations: Relations,
+    /// References that match: `to` a slot's targets, `by` it from source to target, `back by`
+    /// it from target to source. None if nothing was learnt about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<Vec<Relation>>,
 }
 
 /// The version of the form.
@@ -131,6 +136,12 @@ impl Invariants {
                 }
             }
         }
+        if !measure.matches.is_empty() {
+            match &mut self.matches {
+                Some(known) => known.retain(|it| matching::holds(it, measure)),
+                None => self.matches = Some(matching::find(measure)),
+            }
+        }
         self.instances = Some(match self.instances {
             Some((least, most)) => (least.min(n), most.max(n)),
             None => (n, n),
@@ -144,6 +155,15 @@ impl Invariants {
         }
         self.measures += other.measures;
         self.relations.merge(other.relations);
+        match (&mut self.matches, other.matches) {
+            (Some(ours), Some(theirs)) => ours.retain_mut(|it| {
+                let same = theirs.iter().find(|their| their.terms == it.terms);
+                it.ignored |= same.is_some_and(|same| same.ignored);
+                same.is_some()
+            }),
+            (None, theirs) => self.matches = theirs,
+            (Some(_), None) => {}
+        }
         let (Some(ours), Some(theirs)) = (self.instances, other.instances) else {
             if self.instances.is_none() {
                 self.instances = other.instances;
@@ -212,6 +232,13 @@ impl Invariants {
                     off_by,
                     text,
                 );
+            }
+        }
+        let matches = self.matches.iter().flatten().filter(|it| !it.ignored);
+        for relation in matches.filter(|_| n > 0 && !measure.matches.is_empty()) {
+            if !matching::holds(relation, measure) {
+                let broken = Broken::Match(relation.clone());
+                tell(broken, relation.to_string(), 0, "others".into());
             }
         }
         found

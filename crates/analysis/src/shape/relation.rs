@@ -246,9 +246,13 @@ pub(super) fn point(measure: &Measure) -> Point {
 
 impl Relation {
     fn new(terms: &[(&str, i64)]) -> Self {
+        Self::of(terms.iter().map(|&(name, times)| (name.into(), times)))
+    }
+
+    pub(super) fn of(terms: impl IntoIterator<Item = (String, i64)>) -> Self {
         let mut all = BTreeMap::new();
-        for &(name, times) in terms {
-            *all.entry(name.to_string()).or_insert(0) += times;
+        for (name, times) in terms {
+            *all.entry(name).or_insert(0) += times;
         }
         Self {
             terms: all,

@@ -15,7 +15,8 @@ pub struct Violation {
     pub broken: Broken,
     /// What it should be.
     pub expected: String,
-    /// How many objects have that degree, or how many references a relation is off by.
+    /// How many objects have that degree, or how many references a relation is off by; 0 if
+    /// that is not known.
     pub count: u64,
     /// What it is.
     pub found: String,
@@ -28,13 +29,15 @@ pub enum Broken {
     Degree(String),
     /// An exact relation.
     Relation(Relation),
+    /// References that matched each other, as in a tree whose nodes know their parents.
+    Match(Relation),
 }
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Degree(name) => f.write_str(name),
-            Self::Relation(relation) => write!(f, "{relation}"),
+            Self::Relation(relation) | Self::Match(relation) => write!(f, "{relation}"),
         }
     }
 }
@@ -55,6 +58,7 @@ pub fn finding(violations: &[Violation], collection: Option<u64>) -> Option<Find
                 "{name}: expected {}, found {}",
                 violation.expected, violation.found
             )),
+            Broken::Match(relation) => notes.push(format!("not the same objects: {relation}")),
             Broken::Relation(relation) => {
                 notes.push(format!(
                     "expected {}, found {}",

@@ -16,7 +16,7 @@ mod slice;
 mod tell;
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use heaphound_heap::ClassId;
 
@@ -113,7 +113,9 @@ impl Options {
 pub struct Cork {
     options: Options,
     /// By class id.
-    classes: Vec<(Rank, History)>,
+    classes: Vec<Rank>,
+    /// Of the classes that change; most do not.
+    histories: BTreeMap<ClassId, History>,
     /// Ordered by class, then by the class that points to it.
     edges: Vec<EdgeRank>,
     /// The last volumes, oldest first; only for slope ranking.
@@ -193,13 +195,16 @@ impl Cork {
         };
         let last = summary.classes().last().map_or(0, |(id, _)| id.0 as usize);
         let count = self.classes.len().max(last + 1);
-        self.classes.resize(count, <(Rank, History)>::default());
-        for (id, (rank, history)) in self.classes.iter_mut().enumerate() {
+        self.classes.resize(count, Rank::default());
+        for (id, rank) in self.classes.iter_mut().enumerate() {
             let (before, phases) = (rank.volume_bytes, rank.phases);
-            let volume = summary.class(ClassId(id as u32)).volume_bytes;
-            if (before, volume) == (0, 0) {
+            let class = ClassId(id as u32);
+            let volume = summary.class(class).volume_bytes;
+            let known = self.histories.get(&class).copied();
+            if (before, volume) == (0, 0) && known.is_none() {
                 continue;
             }
+            let mut history = known.unwrap_or_else(|| History::new(before, self.allocated_bytes));
             let then = || old.and_then(|old| old.classes.get(id).copied());
             let change = step(rank, volume, &then);
             match change {
@@ -211,9 +216,14 @@ impl Cork {
                     }
                 }
             }
-            history.reported = self.options.is_candidate(rank, history, total);
+            history.reported = self.options.is_candidate(rank, &history, total);
+            match history.is_idle(volume) {
+                true => self.histories.remove(&class),
+                false => self.histories.insert(class, history),
+            };
         }
         let mut known = std::mem::take(&mut self.edges).into_iter().peekable();
+        let mut edges = Vec::with_capacity(points_from.len());
         for edge in &points_from {
             let key = (edge.class, edge.from);
             // What is passed over has vanished.
@@ -225,12 +235,13 @@ impl Cork {
             if self.options.forget {
                 rank.forget_if_quiet();
             }
-            self.edges.push(EdgeRank {
+            edges.push(EdgeRank {
                 class: edge.class,
                 from: edge.from,
                 rank,
             });
         }
+        self.edges = edges;
         if let (Some(volumes), Ranking::Slope { window }) = (volumes, self.options.ranking) {
             self.window.push_back(volumes);
             while self.window.len() > window {
@@ -259,9 +270,10 @@ impl Cork {
 
     /// The classes that grow, highest rank first, given the summary that was taken in last.
     pub fn candidates(&self, summary: &Summary, ids: &SlotIds) -> Vec<Candidate> {
-        let all = self.classes.iter().enumerate();
-        let mut growing: Vec<_> = all.filter(|(_, (_, history))| history.reported).collect();
-        growing.sort_by(|(a, (x, _)), (b, (y, _))| {
+        let reported = self.histories.iter().filter(|it| it.1.reported);
+        let ranked = reported.map(|(&id, history)| (id, self.classes[id.0 as usize], history));
+        let mut growing: Vec<(ClassId, Rank, &History)> = ranked.collect();
+        growing.sort_by(|(a, x, _), (b, y, _)| {
             let order = y.rank.partial_cmp(&x.rank).unwrap_or(Ordering::Equal);
             order.then(a.cmp(b))
         });
@@ -269,8 +281,7 @@ impl Cork {
             return Vec::new();
         }
         let points_from = summary.points_from(ids);
-        let candidate = |(id, (rank, history)): (usize, &(Rank, History))| {
-            let class = ClassId(id as u32);
+        let candidate = |(class, rank, history): (ClassId, Rank, &History)| {
             let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
             let allocated = self.allocated_bytes.saturating_sub(history.base_allocated);
             Candidate {
@@ -293,7 +304,7 @@ impl Cork {
     /// The rank of a class; 0 if it is not growing.
     pub fn class_rank(&self, class: ClassId) -> f64 {
         let found = self.classes.get(class.0 as usize);
-        found.map_or(0.0, |(rank, _)| rank.rank as f64)
+        found.map_or(0.0, |rank| rank.rank as f64)
     }
 
     /// The rank of an edge of the points-from graph: objects of `class`, pointed to by `from`.
@@ -316,7 +327,8 @@ impl Cork {
     /// Bytes of memory that ranks and volumes take.
     pub fn memory_bytes(&self) -> usize {
         let window = |it: &Volumes| it.classes.len() * 8 + it.edges.len() * 16;
-        self.classes.capacity() * size_of::<(Rank, History)>()
+        self.classes.capacity() * size_of::<Rank>()
+            + self.histories.len() * (size_of::<ClassId>() + size_of::<History>())
             + self.edges.capacity() * size_of::<EdgeRank>()
             + self.window.iter().map(window).sum::<usize>()
             + self.occupancy.points.capacity() * 16

@@ -156,9 +156,17 @@ impl History {
             base_bytes: volume_bytes,
             base_allocated: allocated_bytes,
             high_bytes: volume_bytes,
+            // As long ago as makes no difference.
+            since_high: LONGEST_GAP,
             gap: 1,
             ..Self::default()
         }
+    }
+
+    /// Whether there is nothing to remember: a new history would do as well.
+    pub(super) fn is_idle(&self, volume_bytes: u64) -> bool {
+        let quiet = !self.growing && !self.reported && self.since_high >= LONGEST_GAP;
+        quiet && self.gap == 1 && self.peak_left == 0 && self.high_bytes == volume_bytes
     }
 
     /// Starts anew after `phases` of growth, from the volume that is left.
@@ -167,9 +175,13 @@ impl History {
             true => self.peak_bytes,
             false => 0,
         };
-        let peak_left = phases.saturating_mul(PEAK_MEMORY).max(LEAST_PEAK_MEMORY);
+        let peak_bytes = old.max(self.high_bytes);
+        let peak_left = match peak_bytes {
+            0 => 0,
+            _ => phases.saturating_mul(PEAK_MEMORY).max(LEAST_PEAK_MEMORY),
+        };
         *self = Self {
-            peak_bytes: old.max(self.high_bytes),
+            peak_bytes,
             peak_left: peak_left.max(self.peak_left),
             ..Self::new(volume_bytes, allocated_bytes)
         };

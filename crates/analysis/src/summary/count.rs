@@ -10,21 +10,35 @@
 use heaphound_heap::ClassId;
 
 use super::{ClassTotal, SlotEdge, Summary};
-use crate::slot::SlotId;
+use crate::slot::{SlotId, SlotIds};
 
 /// What one worker has counted.
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// By class id.
     classes: Vec<ClassTotal>,
+    /// By slot: where it led first, and how often it has since. Most slots lead to objects
+    /// of one class.
+    first: Vec<Lead>,
+    /// Where else slots led.
     edges: EdgeTable,
 }
 
+/// Where a slot leads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lead {
+    /// 0 if it has led nowhere.
+    to: u32,
+    references: u64,
+    volume_bytes: u64,
+}
+
 impl Counters {
-    /// Counters for that many classes. More may turn up.
-    pub fn new(classes: usize) -> Self {
+    /// Counters for these slots and their classes. More may turn up.
+    pub fn new(ids: &SlotIds) -> Self {
         Self {
-            classes: vec![ClassTotal::default(); classes + 1],
+            classes: vec![ClassTotal::default(); ids.classes() + 1],
+            first: vec![Lead::default(); ids.end() as usize],
             edges: EdgeTable::new(),
         }
     }
@@ -44,7 +58,28 @@ impl Counters {
     /// [`SlotId::ROOT`], if it comes from a root.
     #[inline]
     pub fn edge(&mut self, slot: SlotId, to: ClassId, bytes: usize) {
-        self.edges.add(slot, to, bytes as u64);
+        match self.first.get_mut(slot.0 as usize) {
+            Some(lead) if lead.to == to.0 => {
+                lead.references += 1;
+                lead.volume_bytes += bytes as u64;
+            }
+            _ => self.elsewhere(slot, to, bytes as u64),
+        }
+    }
+
+    /// An edge that does not lead where its slot led first.
+    #[inline(never)]
+    fn elsewhere(&mut self, slot: SlotId, to: ClassId, bytes: u64) {
+        match self.first.get_mut(slot.0 as usize) {
+            Some(lead) if lead.to == 0 => {
+                *lead = Lead {
+                    to: to.0,
+                    references: 1,
+                    volume_bytes: bytes,
+                }
+            }
+            _ => self.edges.add(slot, to, bytes),
+        }
     }
 
     #[cold]
@@ -65,6 +100,14 @@ impl Counters {
                 sum.volume_bytes += total.volume_bytes;
                 sum.roots += total.roots;
             }
+            let first = worker.first.iter().zip(0..);
+            let first = first.filter(|(lead, _)| lead.to != 0);
+            edges.extend(first.map(|(lead, slot)| SlotEdge {
+                slot: SlotId(slot),
+                to: ClassId(lead.to),
+                references: lead.references,
+                volume_bytes: lead.volume_bytes,
+            }));
             edges.extend(worker.edges.rows.iter().filter_map(Row::edge));
         }
         Summary::new(classes, edges)
@@ -73,6 +116,7 @@ impl Counters {
     /// Bytes of memory that the counters take.
     pub fn memory_bytes(&self) -> usize {
         self.classes.capacity() * size_of::<ClassTotal>()
+            + self.first.capacity() * size_of::<Lead>()
             + self.edges.rows.capacity() * size_of::<Row>()
     }
 }
@@ -179,7 +223,8 @@ mod tests {
 
     #[test]
     fn ten_thousand_classes_take_little_memory() {
-        let mut counters = Counters::new(10);
+        // None is known before: all turn up as it counts.
+        let mut counters = Counters::new(&SlotIds::default());
         for class in 1..=10_000 {
             counters.object(ClassId(class), 24);
             for other in 0..4 {
@@ -197,7 +242,10 @@ mod tests {
     #[test]
     fn workers_add_up_to_the_same_bytes() {
         let count = |workers: usize| {
-            let mut all = vec![Counters::new(3); workers];
+            // Some slots are known, some are not.
+            let mut counters = Counters::new(&SlotIds::default());
+            counters.first.resize(5, Lead::default());
+            let mut all = vec![counters; workers];
             for i in 0..1_000u32 {
                 let worker = &mut all[i as usize * 7 % workers];
                 worker.object(ClassId(i % 5 + 1), i as usize);

@@ -9,7 +9,7 @@ use crate::slot::{SlotId, SlotIds};
 /// The summary of what lives in a view, counted on this thread.
 pub fn summarize<T: Traceable>(view: &T) -> Summary {
     let ids = SlotIds::new(view.classes());
-    let mut counters = Counters::new(ids.classes());
+    let mut counters = Counters::new(&ids);
     for object in live(view, 1) {
         count(view, &ids, object, &mut counters);
     }
@@ -22,7 +22,7 @@ pub fn summarize_on<T: Traceable + Sync>(view: &T, threads: usize) -> Summary {
     let ids = SlotIds::new(view.classes());
     let objects = live(view, threads);
     let mut workers = on_threads(&objects, threads, |objects| {
-        let mut counters = Counters::new(ids.classes());
+        let mut counters = Counters::new(&ids);
         for &object in objects {
             count(view, &ids, object, &mut counters);
         }

@@ -346,6 +346,8 @@ fn snapshot(i: u32, people: u32) -> Snapshot {
         builder.add_object(order, 32);
     }
     builder.add_root(Root::new(RootKind::Static, "system"), root);
+    let next = ObjectId(3 + people / 2);
+    builder.add_root(Root::new(RootKind::Static, "next"), next);
     builder.finish().unwrap()
 }
 
@@ -354,6 +356,7 @@ fn a_series_of_snapshots_says_who_holds_the_growth() {
     let mut series = Series::default();
     let mut cork = Cork::new(Options::published());
     let mut text = String::new();
+    let mut path = String::new();
     for i in 1..=5 {
         let heap = snapshot(i, 30 * i);
         let summary = series.add(&summarize(&heap), heap.classes());
@@ -362,6 +365,10 @@ fn a_series_of_snapshots_says_who_holds_the_growth() {
         let found = cork.candidates(&summary, &ids);
         let telling = |it| cork::finding(it, series.classes(), &ids, None).to_string();
         text = found.iter().map(telling).collect::<Vec<_>>().join("\n");
+        let people = found.last().filter(|_| i == 5);
+        if let Some(trail) = people.and_then(|it| cork::sample(&heap, it, series.classes())) {
+            path = trail.describe(&heap).to_string();
+        }
     }
     expect![[r#"
         warning: Order[] grows: 1 objects, 1040 bytes, 224 more with each of 4 full collections [growth]
@@ -371,6 +378,11 @@ fn a_series_of_snapshots_says_who_holds_the_growth() {
           it grows through: System .allOrders → HashTable .entries → Order[] .[*] → People
           note: Order[][*] → People: 150 references to 4800 bytes, growing
           note: HashTable.entries → Order[]: 1 references to 1040 bytes, growing"#]].assert_eq(&text);
+    // By way of the table, though a queue of one order is nearer.
+    expect![
+        "static:system → System#1 .allOrders → HashTable#2 .entries → Order[]#3 [0] → People#4"
+    ]
+    .assert_eq(&path);
 }
 
 #[test]

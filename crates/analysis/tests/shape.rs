@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use heaphound_analysis::shape::{
-    Backbones, Broken, Degrees, Leads, Measure, Metric, Profile, degrees, degrees_on, finding,
+    Backbones, Broken, Degrees, Leads, Measure, Metric, Profile, degrees, degrees_on, findings,
     measure_view, measure_view_on, offenders, shape_of,
 };
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::summarize;
-use heaphound_heap::snapshot::{ObjectId, Snapshot};
-use heaphound_heap::view::HeapView;
+use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
+use heaphound_heap::view::{HeapView, Place};
+use heaphound_heap::{Root, RootKind};
 use proptest::prelude::*;
 use structures::{Dice, LEFT, NEXT, PARENT, PREV, RIGHT, Structure, array_tree, hash_map};
 
@@ -327,7 +328,9 @@ fn a_violation_is_told_with_what_was_expected_and_its_objects() {
     list.nodes[999][NEXT] = Some(499);
     let heap = list.build(false);
     let violations = profile.test(&measure_view(&heap));
-    let finding = finding(&violations, Some(7)).unwrap();
+    let [finding] = &findings(&violations, Some(7))[..] else {
+        panic!("one class");
+    };
     expect![[r#"
         warning: Structure$Node no longer looks like a singly linked list, as it did [shape]
           note: in=2: expected 0 objects, found 1
@@ -346,8 +349,8 @@ fn a_violation_is_told_with_what_was_expected_and_its_objects() {
     let mut list = Structure::singly_linked(300);
     list.nodes[299][NEXT] = Some(17);
     let violations = profile.test(&measure_view(&list.build(false)));
-    let again = heaphound_analysis::shape::finding(&violations, Some(9)).unwrap();
-    assert_eq!(again.fingerprint(), known);
+    let again = findings(&violations, Some(9));
+    assert_eq!(again[0].fingerprint(), known);
 }
 
 #[test]
@@ -641,4 +644,34 @@ fn degrees_are_what_their_definition_says_at_any_number_of_threads() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn a_part_that_belongs_to_one_is_between() {
+    // Each node has a link of its own, which leads to the next node.
+    let mut builder = SnapshotBuilder::default();
+    let node = builder.add_class("Node", None, &["link", "shared"]);
+    let link = builder.add_class("Link", None, &["to"]);
+    let shared = builder.add_class("Shared", None, &["any"]);
+    for i in 0..40 {
+        builder.add_object(node, 24);
+        builder.add_edge(Place::Field(0), ObjectId(2 * i + 1));
+        builder.add_edge(Place::Field(1), ObjectId(80));
+        builder.add_object(link, 16);
+        if i < 39 {
+            builder.add_edge(Place::Field(0), ObjectId(2 * i + 2));
+        }
+    }
+    // What all share leads back too, and is no part of any.
+    builder.add_object(shared, 16);
+    builder.add_edge(Place::Field(0), ObjectId(0));
+    builder.add_root(Root::new(RootKind::Static, "list"), ObjectId(0));
+    let measures = measure_view(&builder.finish().unwrap());
+    let found: Vec<_> = measures
+        .iter()
+        .map(|it| (it.class.as_str(), it.through.as_deref(), it.instances))
+        .collect();
+    assert_eq!(found, [("Node", Some("Link"), 40)]);
+    assert_eq!(measures[0].degrees.incoming, [1, 39, 0, 0]);
+    assert_eq!(measures[0].degrees.outgoing, [0, 40, 0, 0]);
 }

@@ -9,9 +9,11 @@
 //! Only volumes of the last collection are kept, beside ranks; slope ranking keeps a
 //! window of them.
 //!
-//! Elsewhere: the arithmetic of ranks (`rank.rs`), slices (`slice.rs`), findings (`tell.rs`).
+//! Elsewhere: the arithmetic of ranks (`rank.rs`), slices (`slice.rs`), an object that shows the
+//! growth (`sample.rs`), findings (`tell.rs`).
 
 mod rank;
+mod sample;
 mod slice;
 mod tell;
 
@@ -21,6 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 use heaphound_heap::ClassId;
 
 use self::rank::{Change, History, Rank};
+pub use self::sample::sample;
 pub use self::slice::{Slice, SliceEdge};
 pub use self::tell::finding;
 use crate::slot::SlotIds;
@@ -206,8 +209,8 @@ impl Cork {
             }
             let mut history = known.unwrap_or_else(|| History::new(before, self.allocated_bytes));
             let then = || old.and_then(|old| old.classes.get(id).copied());
-            let change = step(rank, volume, &then);
-            match change {
+            match step(rank, volume, &then) {
+                Change::New if volume == 0 => history.wait(),
                 Change::New | Change::Fell => history.restart(phases, volume, allocated_bytes),
                 Change::Grew | Change::Held => {
                     let stands = history.follow(rank, before, self.allocated_bytes);

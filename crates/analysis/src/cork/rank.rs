@@ -176,7 +176,8 @@ impl History {
             false => 0,
         };
         let peak_bytes = old.max(self.high_bytes);
-        let peak_left = match peak_bytes {
+        let peak_left = match self.high_bytes {
+            // It was not there; there is nothing that it fell from just now.
             0 => 0,
             _ => phases.saturating_mul(PEAK_MEMORY).max(LEAST_PEAK_MEMORY),
         };
@@ -185,6 +186,11 @@ impl History {
             peak_left: peak_left.max(self.peak_left),
             ..Self::new(volume_bytes, allocated_bytes)
         };
+    }
+
+    /// Follows a class of which nothing is left.
+    pub(super) fn wait(&mut self) {
+        self.peak_left = self.peak_left.saturating_sub(1);
     }
 
     /// Whether it may enter the report.

@@ -17,7 +17,7 @@ pub struct Slice {
     /// In the order in which a search from the class meets them.
     pub edges: Vec<SliceEdge>,
     /// The one way along the strongest growing edges, and on through classes that have
-    /// no other holder: places in `edges`, then in `holders`.
+    /// only one holder, which need not grow.
     pub chain: Vec<SliceEdge>,
     /// Whether `edges` are all.
     pub complete: bool,

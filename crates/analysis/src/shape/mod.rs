@@ -31,5 +31,5 @@ pub use metric::{Metric, Percent};
 pub use offender::offenders;
 pub use profile::{Invariants, Profile};
 pub use relation::{Relation, Relations};
-pub use violation::{Broken, Violation, finding};
+pub use violation::{Broken, Violation, findings};
 pub use words::{Shape, shape_of};

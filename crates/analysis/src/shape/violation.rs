@@ -42,10 +42,16 @@ impl std::fmt::Display for Broken {
     }
 }
 
-/// The violations of one class as a finding; none if there are none. It is known by the class
-/// and the slots whose relations are broken.
-pub fn finding(violations: &[Violation], collection: Option<u64>) -> Option<Finding> {
-    let first = violations.first()?;
+/// Violations as findings, one for each class. It is known by the class and the slots whose
+/// relations are broken.
+pub fn findings(violations: &[Violation], collection: Option<u64>) -> Vec<Finding> {
+    let classes = violations.chunk_by(|a, b| a.class == b.class);
+    classes.map(|it| finding(it, collection)).collect()
+}
+
+/// The violations of one class, at least one, as a finding.
+fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
+    let first = &violations[0];
     let named = |name: String| Named {
         class: name.clone(),
         name,
@@ -76,7 +82,7 @@ pub fn finding(violations: &[Violation], collection: Option<u64>) -> Option<Find
         shape => format!("a {shape}, as it did"),
     };
     let class = first.class.clone();
-    Some(Finding {
+    Finding {
         kind: "shape".into(),
         severity: Severity::Warning,
         message: format!("{class} no longer looks like {shape}"),
@@ -85,5 +91,5 @@ pub fn finding(violations: &[Violation], collection: Option<u64>) -> Option<Find
         place: None,
         collection,
         notes,
-    })
+    }
 }

@@ -181,21 +181,24 @@ impl Cork {
     pub fn observe(&mut self, summary: &Summary, ids: &SlotIds, allocated_bytes: u64) {
         let total = summary.volume_bytes();
         let points_from = summary.points_from(ids);
-        let volumes = self.window(summary, &points_from);
+        let mut window = std::mem::take(&mut self.window);
         // Before the window is full, it is as long as there is something to look back at.
-        let old = volumes.as_ref().and(self.window.front());
-        let heap_grew = old.map_or(0.0, |old| total as f64 - old.heap as f64);
-        let share = |now: u64, then: Option<u64>| match then {
-            Some(then) if heap_grew != 0.0 => (now as f64 - then as f64) / heap_grew.abs(),
-            _ => 0.0,
-        };
-        let step = |rank: &mut Rank, volume: u64, then: &dyn Fn() -> Option<u64>| match self
-            .options
-            .ranking
-        {
-            Ranking::Ratio { decay } => rank.ratio(volume, decay),
-            Ranking::Slope { .. } => rank.slope(volume, share(volume, then())),
-        };
+        let steps = Steps::new(self.options.ranking, window.front(), total);
+        self.rank_classes(&steps, summary, allocated_bytes);
+        self.rank_edges(&steps, &points_from);
+        if let Ranking::Slope { window: length } = self.options.ranking {
+            window.push_back(Volumes::of(summary, &points_from));
+            while window.len() > length.max(1) {
+                window.pop_front();
+            }
+        }
+        self.window = window;
+        self.occupancy.push(allocated_bytes, total);
+        self.collections += 1;
+        self.allocated_bytes = allocated_bytes;
+    }
+
+    fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, allocated_bytes: u64) {
         let last = summary.classes().last().map_or(0, |(id, _)| id.0 as usize);
         let count = self.classes.len().max(last + 1);
         self.classes.resize(count, Rank::default());
@@ -208,8 +211,8 @@ impl Cork {
                 continue;
             }
             let mut history = known.unwrap_or_else(|| History::new(before, self.allocated_bytes));
-            let then = || old.and_then(|old| old.classes.get(id).copied());
-            match step(rank, volume, &then) {
+            let then = |old: &Volumes| old.classes.get(id).copied();
+            match steps.step(rank, volume, then) {
                 Change::New if volume == 0 => history.wait(),
                 Change::New | Change::Fell => history.restart(phases, volume, allocated_bytes),
                 Change::Grew | Change::Held => {
@@ -219,22 +222,24 @@ impl Cork {
                     }
                 }
             }
-            history.reported = self.options.is_candidate(rank, &history, total);
+            history.reported = self.options.is_candidate(rank, &history, steps.heap_bytes);
             match history.is_idle(volume) {
                 true => self.histories.remove(&class),
                 false => self.histories.insert(class, history),
             };
         }
+    }
+
+    fn rank_edges(&mut self, steps: &Steps<'_>, points_from: &[PointsFrom]) {
         let mut known = std::mem::take(&mut self.edges).into_iter().peekable();
         let mut edges = Vec::with_capacity(points_from.len());
-        for edge in &points_from {
+        for edge in points_from {
             let key = (edge.class, edge.from);
             // What is passed over has vanished.
             while known.next_if(|it| (it.class, it.from) < key).is_some() {}
             let same = known.next_if(|it| (it.class, it.from) == key);
             let mut rank = same.map_or(Rank::default(), |it| it.rank);
-            let then = || old.and_then(|old| old.edge(key));
-            step(&mut rank, edge.volume_bytes, &then);
+            steps.step(&mut rank, edge.volume_bytes, |old| old.edge(key));
             if self.options.forget {
                 rank.forget_if_quiet();
             }
@@ -245,30 +250,6 @@ impl Cork {
             });
         }
         self.edges = edges;
-        if let (Some(volumes), Ranking::Slope { window }) = (volumes, self.options.ranking) {
-            self.window.push_back(volumes);
-            while self.window.len() > window {
-                self.window.pop_front();
-            }
-        }
-        self.occupancy.push(allocated_bytes, total);
-        self.collections += 1;
-        self.allocated_bytes = allocated_bytes;
-    }
-
-    /// What to remember for slope ranking.
-    fn window(&self, summary: &Summary, points_from: &[PointsFrom]) -> Option<Volumes> {
-        if !matches!(self.options.ranking, Ranking::Slope { .. }) {
-            return None;
-        }
-        let last = summary.classes().last().map_or(0, |(id, _)| id.0);
-        let volume = |id| summary.class(ClassId(id)).volume_bytes;
-        let edge = |edge: &PointsFrom| (edge.class, edge.from, edge.volume_bytes);
-        Some(Volumes {
-            heap: summary.volume_bytes(),
-            classes: (0..=last).map(volume).collect(),
-            edges: points_from.iter().map(edge).collect(),
-        })
     }
 
     /// The classes that grow, highest rank first, given the summary that was taken in last.
@@ -338,7 +319,59 @@ impl Cork {
     }
 }
 
+/// How ranks change from one collection to the next.
+struct Steps<'a> {
+    ranking: Ranking,
+    old: Option<&'a Volumes>,
+    heap_bytes: u64,
+}
+
+impl<'a> Steps<'a> {
+    fn new(ranking: Ranking, old: Option<&'a Volumes>, heap_bytes: u64) -> Self {
+        Self {
+            ranking,
+            old,
+            heap_bytes,
+        }
+    }
+
+    /// Takes a volume into a rank; `then` finds what it was at the start of the window.
+    fn step(
+        &self,
+        rank: &mut Rank,
+        volume_bytes: u64,
+        then: impl Fn(&Volumes) -> Option<u64>,
+    ) -> Change {
+        match self.ranking {
+            Ranking::Ratio { decay } => rank.ratio(volume_bytes, decay),
+            Ranking::Slope { .. } => rank.slope(volume_bytes, self.share(volume_bytes, then)),
+        }
+    }
+
+    /// What part of the heap's growth is this one's.
+    fn share(&self, volume_bytes: u64, then: impl Fn(&Volumes) -> Option<u64>) -> f64 {
+        let share = |old: &Volumes| {
+            let heap = self.heap_bytes as f64 - old.heap as f64;
+            let own = volume_bytes as f64 - then(old)? as f64;
+            // Whoever shrinks has a negative share, whether or not the heap shrinks too.
+            (heap != 0.0).then(|| own / heap.abs())
+        };
+        self.old.and_then(share).unwrap_or(0.0)
+    }
+}
+
 impl Volumes {
+    fn of(summary: &Summary, points_from: &[PointsFrom]) -> Self {
+        let last = summary.classes().last().map_or(0, |(id, _)| id.0);
+        let volume = |id| summary.class(ClassId(id)).volume_bytes;
+        let edge = |edge: &PointsFrom| (edge.class, edge.from, edge.volume_bytes);
+        Self {
+            heap: summary.volume_bytes(),
+            classes: (0..=last).map(volume).collect(),
+            edges: points_from.iter().map(edge).collect(),
+        }
+    }
+
     fn edge(&self, (class, from): (ClassId, ClassId)) -> Option<u64> {
         let found = self
             .edges

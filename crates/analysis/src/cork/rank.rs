@@ -140,6 +140,8 @@ const LEAST_PATIENCE: u16 = 3;
 /// What counts as a new height: this part of what it has usually grown by in the time since
 /// the last. An approach to a plateau falls behind that.
 const HEIGHT: f64 = 0.4;
+/// A height is old after so many collections.
+const OLD_HEIGHT: u16 = 24;
 /// By how many times its usual change a class must have grown: noise, however long it lasts,
 /// does not get that far.
 const ABOVE_NOISE: f64 = 4.5;
@@ -233,6 +235,11 @@ impl History {
             }
         }
         self.since_high = self.since_high.saturating_add(1);
+        if !self.growing && self.since_high >= OLD_HEIGHT {
+            // It has come down little by little, and may grow again from there.
+            self.high_bytes = volume;
+            self.since_high = LONGEST_GAP;
+        }
         let patience = (2 * self.gap).max(LEAST_PATIENCE);
         self.growing &= self.since_high <= patience;
         self.growing

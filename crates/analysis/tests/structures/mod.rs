@@ -1,6 +1,7 @@
 //! The microbenchmarks of tables 6.1 to 6.3, and the errors of table 6.6.
 #![allow(dead_code)]
 
+use heaphound_analysis::shape::{Profile, measure_view};
 use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
 use heaphound_heap::view::Place;
 use heaphound_heap::{Root, RootKind};
@@ -219,4 +220,24 @@ pub fn array_tree(n: usize, width: usize) -> Snapshot {
     }
     builder.add_root(Root::new(RootKind::Static, "tree"), ObjectId(0));
     builder.finish().unwrap()
+}
+
+/// The class of nodes.
+pub const NODE: &str = "Structure$Node";
+
+/// A size as in the paper's trials, smaller.
+pub fn size(dice: &mut Dice) -> usize {
+    100 + dice.below(1_900)
+}
+
+pub fn learn(trials: u64, make: impl Fn(&mut Dice) -> Snapshot) -> Profile {
+    let mut profile = Profile::default();
+    for trial in 0..trials {
+        profile.learn(&measure_view(&make(&mut Dice(trial))));
+    }
+    profile
+}
+
+pub fn learn_structure(make: fn(usize, &mut Dice) -> Structure, anchored: bool) -> Profile {
+    learn(40, |dice| make(size(dice), dice).build(anchored))
 }

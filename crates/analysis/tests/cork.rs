@@ -117,6 +117,17 @@ fn a_plateau_is_forgotten_soon() {
 }
 
 #[test]
+fn a_leak_after_a_decline_is_found() {
+    // Down from a high start, little by little; then a leak that stays below it for long.
+    let found = reported_one(90, |i| match i {
+        ..20 => 9e6 * 0.9f64.powi(i as i32),
+        20..45 => 1.1e6,
+        _ => 1.1e6 + 1e5 * (i - 45) as f64,
+    });
+    assert!(found.len() >= 30 && found[0] >= 45, "{found:?}");
+}
+
+#[test]
 fn the_published_ranking_never_forgets() {
     let plateau = |i: u64| 1e6 * i.min(5) as f64;
     let found = reported(Options::published(), 20, &[&plateau]);

@@ -8,15 +8,17 @@
 //!
 //! Only edges that retain are counted; roots are counted apart.
 //!
-//! Elsewhere: counting (`count.rs`), counting in a view (`view.rs`), the degrees of objects in
-//! recursive structures ([`crate::shape`]).
+//! Elsewhere: counting (`count.rs`), counting in a view (`view.rs`), what has changed
+//! (`difference.rs`), the degrees of objects in recursive structures ([`crate::shape`]).
 
 mod count;
+mod difference;
 mod view;
 
 use heaphound_heap::ClassId;
 
 pub use count::Counters;
+pub use difference::Difference;
 pub(crate) use view::{live, on_threads};
 pub use view::{summarize, summarize_on};
 

@@ -125,7 +125,7 @@ impl Follows for Standing {
         self.raw.is_young()
     }
 
-    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool {
+    fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool {
         self.raw.follow(now)
     }
 }
@@ -134,6 +134,8 @@ impl Follows for Standing {
 #[derive(Default)]
 pub(crate) struct Assertions {
     pub(crate) sites: Vec<Site>,
+    /// The site of the last assertion.
+    last_site: SiteId,
     pub(crate) dead: Table<Entry>,
     pub(crate) unshared: Table<Entry>,
     pub(crate) pairs: Table<Pair>,
@@ -147,6 +149,7 @@ pub(crate) struct Assertions {
     /// Nursery collections since something was asserted that no full one has checked.
     waited: u32,
     unchecked: bool,
+    counts_many: bool,
     /// Where the owners begin that the last collection had no time for.
     pub(crate) next_owner: Raw,
     /// The sites without reactions of their own, to find them again.
@@ -185,6 +188,8 @@ pub(crate) struct Violation {
     pub(crate) owner_lives: bool,
 }
 
+/// One in so many objects is many.
+const MANY: usize = 8;
 /// Hops of paths that one collection tells, more or less.
 const MOST_HOPS: usize = 50_000;
 /// The most paths that one finding shows.
@@ -195,10 +200,22 @@ impl Assertions {
     pub(crate) fn site(&mut self, site: Site) -> SiteId {
         self.unchecked = true;
         let number = self.sites.len() as SiteId;
+        // Most often the same as the last time, in a loop.
+        if let Some(last) = self.sites.get(self.last_site as usize)
+            && std::ptr::eq(last.place, site.place)
+            && last.kind == site.kind
+            && (&last.message, &site.message) == (&None, &None)
+            && last.reaction.is_none()
+            && site.reaction.is_none()
+        {
+            return self.last_site;
+        }
+        self.last_site = number;
         if site.reaction.is_none() {
             let key = (site.kind, site.place, site.message.clone());
             let known = *self.by_place.entry(key).or_insert(number);
             if known != number {
+                self.last_site = known;
                 return known;
             }
         }
@@ -218,8 +235,18 @@ impl Assertions {
         !self.classes.is_empty()
     }
 
+    /// Whether a large part of the last collection's objects was to be counted.
+    pub(crate) fn counts_many(&self) -> bool {
+        self.counts_many && self.counts()
+    }
+
+    /// Remembers how many of the live objects were to be counted.
+    pub(crate) fn note_counted(&mut self, wanted: usize, live: usize) {
+        self.counts_many = wanted > live / MANY;
+    }
+
     /// Whether arrivals at objects must be watched while marking.
-    pub(crate) fn arrives(&self) -> bool {
+    pub(crate) fn watches(&self) -> bool {
         self.unshared.len() > 0
     }
 
@@ -244,23 +271,33 @@ impl Assertions {
         self.known.values().cloned().collect()
     }
 
-    /// Calls `f` with each table of objects.
-    fn each_table(&mut self, mut f: impl FnMut(&mut dyn Moves)) {
-        f(&mut self.dead);
-        f(&mut self.unshared);
-        f(&mut self.pairs);
-        f(&mut self.standing);
-    }
-
     /// A nursery collection has taken place.
-    pub(crate) fn settle(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
-        self.each_table(|table| table.settle(now));
+    pub(crate) fn settle(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
+        self.dead.settle(now);
+        self.unshared.settle(now);
+        self.pairs.settle_pairs(now);
+        self.standing.settle(now);
         self.waited += self.unchecked as u32;
     }
 
-    /// Objects have moved, or all that are dead are known.
-    pub(crate) fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
-        self.each_table(|table| table.follow(now));
+    /// Objects have moved.
+    pub(crate) fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
+        self.forget_dead(now, true);
+    }
+
+    /// All that are dead are known. Checking pairs has found the dead among them; unless more
+    /// have died since, they need not be looked at again.
+    pub(crate) fn forget_dead(
+        &mut self,
+        now: &mut impl FnMut(Raw) -> Option<Raw>,
+        also_pairs: bool,
+    ) {
+        self.dead.follow(now);
+        self.unshared.follow(now);
+        self.standing.follow(now);
+        if also_pairs {
+            self.pairs.follow(now);
+        }
     }
 
     /// How many nursery collections an assertion has waited for a full one.
@@ -622,22 +659,6 @@ fn not_checked(collection: u64, ownees: usize) -> Finding {
         place: None,
         collection: Some(collection),
         notes: Vec::new(),
-    }
-}
-
-/// What of a table does not depend on its entries.
-trait Moves {
-    fn settle(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>);
-    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>);
-}
-
-impl<E: Follows + PartialEq> Moves for Table<E> {
-    fn settle(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
-        Table::settle(self, now);
-    }
-
-    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
-        Table::follow(self, now);
     }
 }
 

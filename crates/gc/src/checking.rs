@@ -25,14 +25,14 @@ const OWNER_BUDGET: usize = 1 << 20;
 const MOST_INSTANCES: usize = 1000;
 
 impl HeapInner {
-    /// The classes whose instances some assertion limits.
-    pub(crate) fn counted_classes(&self, assertions: &Assertions) -> Vec<ClassId> {
+    /// The classes whose instances some assertion limits, among the first so many.
+    pub(crate) fn counted_classes(&self, assertions: &Assertions, traces: usize) -> Vec<ClassId> {
         let mut wanted = Vec::new();
         for assertion in &assertions.classes {
             match assertion.subclasses {
                 false => wanted.push(assertion.class),
                 true => {
-                    let ids = (1..=self.classes.count() as u32).map(ClassId);
+                    let ids = (1..traces as u32).map(ClassId);
                     wanted.extend(ids.filter(|&id| self.classes.extends(id, assertion.class)));
                 }
             }
@@ -44,18 +44,19 @@ impl HeapInner {
 
     /// Runs a phase while instances of classes are counted, and arrivals at objects that were
     /// asserted unshared listed.
-    pub(crate) fn count<const COUNTS: u8, const ARRIVES: bool>(
+    pub(crate) fn count<const ALL: bool, const AGAIN: bool>(
         &self,
-        (ground, phase, wanted): (Ground<'_>, Phase, Vec<ClassId>),
+        (ground, phase): (Ground<'_>, Phase),
         total: &mut Marked,
         waiting: &mut Waiting,
-        counted: &mut Counted,
-    ) {
+    ) -> Counted {
         let classes = self.classes.count();
-        let fresh = || Checker::<COUNTS, ARRIVES>::new(classes, &wanted);
+        let fresh = || Checker::<ALL, AGAIN>::new(classes);
+        let mut counted = Counted::default();
         for one in self.close(ground, phase, total, waiting, fresh) {
             counted.add(one);
         }
+        counted
     }
 
     /// Checks all assertions, once everything that lives is marked.
@@ -90,14 +91,8 @@ impl HeapInner {
                 });
             }
         }
-        // The dead own nothing, and are owned by nobody.
-        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
-        assertions.pairs.follow(&mut now);
-        let pairs = &mut assertions.pairs.old;
-        if !pairs.is_sorted() {
-            pairs.sort_unstable();
-        }
-        pairs.dedup();
+        assertions.pairs.prepare(|raw| is_marked(ground, raw));
+        let pairs = &assertions.pairs.old;
         let mut unchecked = HashSet::new();
         if !pairs.is_empty() {
             let from = assertions.next_owner;

@@ -31,7 +31,7 @@ use crate::error::{ClassShare, OutOfMemory, Shortage};
 use crate::heap::HeapInner;
 use crate::policy;
 use crate::raw::ask::Owed;
-use crate::raw::check::{ALL, Counted, FEW, NOTHING, counting};
+use crate::raw::check::Counted;
 use crate::raw::finalize::Remains;
 use crate::raw::mark::{Census, Ground, Marked, Start, Visitor, mark};
 use crate::raw::mutator::MutatorShared;
@@ -458,37 +458,42 @@ impl HeapInner {
             owed = Owed::default();
         }
         let begin = Instant::now();
-        let ground = self.ground(&collector.traces);
         let mut total = Marked::default();
         let mut waiting = Waiting::default();
         let mut assertions = self.assertions.lock().unwrap();
         let phase = Phase::Roots(owed);
         let checks = cfg!(feature = "assertions");
         let wanted = match checks {
-            true => self.counted_classes(&assertions),
+            true => self.counted_classes(&assertions, collector.traces.len()),
             false => Vec::new(),
         };
-        let counting = if census.is_some() {
-            ALL
-        } else {
-            counting(&wanted)
-        };
-        let mut counted = Counted::default();
-        {
-            let (total, waiting, counted) = (&mut total, &mut waiting, &mut counted);
-            let arrives = checks && assertions.arrives();
-            let job = (ground, phase, wanted);
-            match (counting, arrives) {
-                (NOTHING, false) => {
-                    self.close(ground, job.1, total, waiting, || ());
-                }
-                (NOTHING, true) => self.count::<NOTHING, true>(job, total, waiting, counted),
-                (FEW, false) => self.count::<FEW, false>(job, total, waiting, counted),
-                (FEW, true) => self.count::<FEW, true>(job, total, waiting, counted),
-                (_, false) => self.count::<ALL, false>(job, total, waiting, counted),
-                (_, true) => self.count::<ALL, true>(job, total, waiting, counted),
+        // Where many objects are to be counted, it is quicker to count all.
+        let all = census.is_some() || assertions.counts_many();
+        if !all {
+            for class in &wanted {
+                let trace = &mut collector.traces[class.0 as usize];
+                *trace = trace.watched();
             }
         }
+        let job = (self.ground(&collector.traces), phase);
+        let (found, waits) = (&mut total, &mut waiting);
+        let counted = match (all, checks && assertions.watches()) {
+            (true, true) => self.count::<true, true>(job, found, waits),
+            (true, false) => self.count::<true, false>(job, found, waits),
+            (false, true) => self.count::<false, true>(job, found, waits),
+            (false, false) if !wanted.is_empty() => self.count::<false, false>(job, found, waits),
+            (false, false) => {
+                self.close(job.0, job.1, found, waits, || ());
+                Counted::default()
+            }
+        };
+        let mut asked = 0;
+        for &class in &wanted {
+            collector.traces[class.0 as usize] = self.classes.get(class).trace;
+            asked += counted.classes[class.0 as usize].0;
+        }
+        assertions.note_counted(asked, total.objects);
+        let ground = self.ground(&collector.traces);
         if let Some(census) = census {
             census.add(&Census::of(&counted.classes));
         }
@@ -514,7 +519,7 @@ impl HeapInner {
         }
         if checks {
             let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
-            assertions.follow(&mut now);
+            assertions.forget_dead(&mut now, !forced.is_empty());
             assertions.checked();
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);

@@ -1,6 +1,7 @@
 //! How a program asserts: methods of the mutator and of the heap.
 
 use std::panic::Location;
+use std::sync::MutexGuard;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
@@ -9,9 +10,12 @@ use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::trace::Traceable;
 
-use crate::assertions::{AssertionKind, ClassAssertion, Known, Reaction, Site, Standing};
+use crate::assertions::{
+    AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing,
+};
 use crate::heap::Heap;
-use crate::raw::check::{Entry, Pair, SiteId};
+use crate::raw::check::{Entry, Pair, SiteId, TAKEN_BACK};
+use crate::raw::header::Word;
 use crate::raw::mutator::MutatorShared;
 use crate::raw::{Managed, Mutator, Object, ObjectId, Raw, Subject, Weak};
 
@@ -52,9 +56,8 @@ impl Expecting<'_, '_> {
         let Some(raw) = self.raw(&object) else {
             return;
         };
-        let site = self.site(AssertionKind::Dead, Location::caller());
-        let assertions = &self.mutator.heap.assertions;
-        assertions.lock().unwrap().dead.push(Entry { site, raw });
+        let (mut assertions, site) = self.record(AssertionKind::Dead, Location::caller());
+        assertions.dead.push(Entry { site, raw });
     }
 
     /// At every full collection at most one slot or static refers to the object, for as
@@ -67,14 +70,9 @@ impl Expecting<'_, '_> {
         let Some(raw) = self.raw(&object) else {
             return;
         };
-        let site = self.site(AssertionKind::Unshared, Location::caller());
-        let heap = self.mutator.heap;
-        heap.set_unshared(raw);
-        heap.assertions
-            .lock()
-            .unwrap()
-            .unshared
-            .push(Entry { site, raw });
+        self.mutator.heap.flag(raw, Word::with_unshared);
+        let (mut assertions, site) = self.record(AssertionKind::Unshared, Location::caller());
+        assertions.unshared.push(Entry { site, raw });
     }
 
     /// At every full collection that finds the ownee alive, the owner is alive too and
@@ -84,7 +82,11 @@ impl Expecting<'_, '_> {
     /// If an object belongs to another heap or mutator, or is null.
     #[track_caller]
     pub fn owned_by(self, owner: impl Subject, ownee: impl Subject) {
-        self.all_owned_by(owner, &[ownee]);
+        let owner = self.raw(&owner).expect("an owner is not null");
+        let ownee = self.raw(&ownee).expect("an ownee is not null");
+        self.mutator.heap.flag(ownee, Word::with_ownee);
+        let (mut assertions, site) = self.record(AssertionKind::OwnedBy, Location::caller());
+        assertions.pairs.push(Pair { owner, ownee, site });
     }
 
     /// As [`Expecting::owned_by`], for many objects with one owner.
@@ -93,13 +95,16 @@ impl Expecting<'_, '_> {
     /// As there.
     #[track_caller]
     pub fn all_owned_by(self, owner: impl Subject, ownees: &[impl Subject]) {
-        let site = self.site(AssertionKind::OwnedBy, Location::caller());
         let owner = self.raw(&owner).expect("an owner is not null");
         let ownees: Vec<Raw> = ownees
             .iter()
             .map(|ownee| self.raw(ownee).expect("an ownee is not null"))
             .collect();
-        let mut assertions = self.mutator.heap.assertions.lock().unwrap();
+        let heap = self.mutator.heap;
+        for &ownee in &ownees {
+            heap.flag(ownee, Word::with_ownee);
+        }
+        let (mut assertions, site) = self.record(AssertionKind::OwnedBy, Location::caller());
         for ownee in ownees {
             assertions.pairs.push(Pair { owner, ownee, site });
         }
@@ -124,8 +129,7 @@ impl Expecting<'_, '_> {
         place: &'static Location<'static>,
     ) {
         let class = ClassId(self.mutator.class_of(T::DESCRIPTOR));
-        let site = self.site(kind, place);
-        let mut assertions = self.mutator.heap.assertions.lock().unwrap();
+        let (mut assertions, site) = self.record(kind, place);
         let subclasses = self.subclasses;
         // Said again of the same class at the same place, it replaces what was said.
         let same = |it: &ClassAssertion| it.site == site && it.class == class;
@@ -143,16 +147,22 @@ impl Expecting<'_, '_> {
         self.mutator.subject_raw(subject)
     }
 
+    /// Takes note of where and how an assertion is made.
     #[track_caller]
-    fn site(&self, kind: AssertionKind, place: &'static Location<'static>) -> SiteId {
+    fn record(
+        &self,
+        kind: AssertionKind,
+        place: &'static Location<'static>,
+    ) -> (MutexGuard<'_, Assertions>, SiteId) {
         check_feature();
-        let site = Site {
+        let mut assertions = self.mutator.heap.assertions.lock().unwrap();
+        let site = assertions.site(Site {
             kind,
             place,
             message: self.message.clone(),
             reaction: self.reaction.clone(),
-        };
-        self.mutator.heap.assertions.lock().unwrap().site(site)
+        });
+        (assertions, site)
     }
 }
 
@@ -202,10 +212,11 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     pub fn retract_owned_by(&self, owner: impl Subject, ownee: impl Subject) {
         let (owner, ownee) = (self.subject_raw(&owner), self.subject_raw(&ownee));
-        let mut assertions = self.heap.assertions.lock().unwrap();
-        assertions
-            .pairs
-            .retain(|pair| Some(pair.owner) != owner || Some(pair.ownee) != ownee);
+        if let (Some(owner), Some(ownee)) = (owner, ownee) {
+            let site = TAKEN_BACK;
+            let mut assertions = self.heap.assertions.lock().unwrap();
+            assertions.pairs.push(Pair { owner, ownee, site });
+        }
     }
 
     /// Asserts that at most `limit` instances of a class live.

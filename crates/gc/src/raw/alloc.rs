@@ -91,9 +91,12 @@ impl<'a> Mutator<'a> {
             );
             assert!(
                 size_of::<I::Class>() <= MAX_FIXED_BYTES,
-                "a managed struct has at most 131,064 bytes"
+                "a managed struct has at most 65,528 bytes"
             )
         };
+        // A constant may have several addresses, one for each unit of compilation: the slow
+        // path must remember the class under the one that is looked up here.
+        let descriptor = I::Class::DESCRIPTOR;
         // The common case, without a call: a small object that owns nothing, of a
         // class that was used before, with room for it and for its local.
         if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() } {
@@ -102,7 +105,7 @@ impl<'a> Mutator<'a> {
             let cursor = shared.cursor(size_class);
             let start = cursor.next.get();
             let end = start + size_class.cell_bytes();
-            if let Some(class) = shared.cached_class(I::Class::DESCRIPTOR)
+            if let Some(class) = shared.cached_class(descriptor)
                 && end <= cursor.limit.get()
                 && shared.has_room_for(1)
             {
@@ -115,13 +118,17 @@ impl<'a> Mutator<'a> {
                 return Ok(shared.push(Raw::of(at.cast())));
             }
         }
-        self.alloc_slow(init)
+        self.alloc_slow(init, descriptor)
     }
 
     #[cold]
     #[inline(never)]
-    fn alloc_slow<I: Init>(&mut self, init: I) -> Result<Local<'a, I::Class>, OutOfMemory> {
-        let class = self.class_of(I::Class::DESCRIPTOR);
+    fn alloc_slow<I: Init>(
+        &mut self,
+        init: I,
+        descriptor: &'static Descriptor,
+    ) -> Result<Local<'a, I::Class>, OutOfMemory> {
+        let class = self.class_of(descriptor);
         let place = self.reserve(size_of::<I::Class>())?;
         // Still unclaimed here: if `build` panics, nothing has happened.
         let object = self.build(init, class);

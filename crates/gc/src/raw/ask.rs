@@ -440,11 +440,14 @@ impl Mutator<'_> {
 }
 
 impl HeapInner {
-    /// Says in an object's header that it was asserted unshared.
-    pub(crate) fn set_unshared(&self, raw: Raw) {
+    /// Says in an object's header that something was asserted of it.
+    pub(crate) fn flag(&self, raw: Raw, flag: fn(Word, bool) -> Word) {
         // SAFETY: an object that the caller holds.
         let header = unsafe { self.base.header(raw) };
-        header.update(|word| word.with_unshared(true));
+        let word = header.load();
+        if flag(word, true) != word {
+            header.update(|word| flag(word, true));
+        }
     }
 
     /// Calls `f` with everything that keeps an object in memory or may bring it back: roots,
@@ -486,7 +489,7 @@ impl Mutator<'_> {
             let mut view = unsafe { StoppedHeap::new(heap, Some(shared)) };
             let assertions = heap.assertions.lock().unwrap();
             // What probes mark, marking does not count.
-            let counts = assertions.counts() || assertions.arrives();
+            let counts = assertions.counts() || assertions.watches();
             drop(assertions);
             if !counts {
                 view.collecting = Some(RefCell::new(Collecting::new(&view)));

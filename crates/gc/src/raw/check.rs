@@ -7,13 +7,13 @@
 //! it dies; no other object pays. When marking from the roots is done:
 //!
 //! - **dead**: an entry whose object is marked is a violation;
-//! - **unshared**: arrivals at objects with the header's unshared bit were listed while
-//!   marking ([`Checker`]); references from stacks and handles are taken off;
-//! - **instances, volume**: counted while marking, by class;
+//! - **unshared**: edges that led again to a marked object whose header has the unshared bit
+//!   were listed while marking ([`Checker`]); references from stacks and handles are taken off;
+//! - **instances, volume**: counted while marking, where the trace word of the class says so;
 //! - **owned by**: exact by definition: an ownee that lives is owned if an owner of it lives and
 //!   reaches it. Each live owner is traced with a visited mark of its own, first not beyond
-//!   its ownees, so that only what lies between is touched twice; then, if some were missed,
-//!   on from those that were met. What was entered is unmarked after each owner, so that
+//!   ownees, so that only what lies between is touched twice; then, if some were missed,
+//!   on from those that were met. What was marked is unmarked after each owner, so that
 //!   regions may overlap. All owners together may enter a bounded number of objects; what
 //!   could not be checked for that is reported.
 //!
@@ -29,7 +29,7 @@ use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, FieldKind};
 
 use super::header::Word;
-use super::mark::{Ground, Marker, Start, VisitMark, Visitor, mark};
+use super::mark::{Ground, Look, Marker, Start, VisitMark, Visitor, mark};
 use super::region::Raw;
 use super::trace::for_each_slot;
 use super::view::{ObjectId, StoppedHeap};
@@ -59,7 +59,7 @@ pub(crate) trait Follows {
     fn is_young(&self) -> bool;
 
     /// Follows its objects to where they are now; answers whether it is still of use.
-    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool;
+    fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool;
 }
 
 impl Follows for Raw {
@@ -67,7 +67,7 @@ impl Follows for Raw {
         Raw::is_young(*self)
     }
 
-    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool {
+    fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool {
         match now(*self) {
             Some(raw) => *self = raw,
             None => return false,
@@ -81,7 +81,7 @@ impl Follows for Entry {
         self.raw.is_young()
     }
 
-    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool {
+    fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool {
         self.raw.follow(now)
     }
 }
@@ -91,7 +91,7 @@ impl Follows for Pair {
         self.owner.is_young() || self.ownee.is_young()
     }
 
-    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) -> bool {
+    fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool {
         if !self.owner.is_null() {
             self.owner = now(self.owner).unwrap_or(Raw::NULL);
         }
@@ -103,6 +103,8 @@ impl Follows for Pair {
 pub(crate) struct Table<E> {
     young: Vec<E>,
     pub(crate) old: Vec<E>,
+    /// Something was added to the old ones, or they have moved, since they were last sorted.
+    changed: bool,
 }
 
 impl<E> Default for Table<E> {
@@ -110,6 +112,7 @@ impl<E> Default for Table<E> {
         Self {
             young: Vec::new(),
             old: Vec::new(),
+            changed: false,
         }
     }
 }
@@ -118,7 +121,10 @@ impl<E: Follows + PartialEq> Table<E> {
     pub(crate) fn push(&mut self, entry: E) {
         match entry.is_young() {
             true => self.young.push(entry),
-            false => self.old.push(entry),
+            false => {
+                self.old.push(entry);
+                self.changed = true;
+            }
         }
     }
 
@@ -126,100 +132,130 @@ impl<E: Follows + PartialEq> Table<E> {
         self.young.len() + self.old.len()
     }
 
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&E) -> bool) {
-        self.young.retain(&mut keep);
-        self.old.retain(&mut keep);
-    }
-
     /// After a nursery collection: nothing is young any more.
-    pub(crate) fn settle(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
+    pub(crate) fn settle(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
         let survivors = self.young.drain(..).filter_map(|mut entry| {
             let kept = entry.follow(now);
             kept.then_some(entry)
         });
         self.old.extend(survivors);
+        self.changed = true;
     }
 
     /// When all objects may have died or moved.
-    pub(crate) fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
+    pub(crate) fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
         self.old.retain_mut(|entry| entry.follow(now));
+        self.changed = true;
     }
 }
 
-/// What is counted while marking.
-pub(crate) const NOTHING: u8 = 0;
-/// Instances of few classes.
-pub(crate) const FEW: u8 = 1;
-/// Instances of all classes.
-pub(crate) const ALL: u8 = 2;
+impl Table<Pair> {
+    /// After a nursery collection, as other tables; but what was taken back is gone before
+    /// it cannot be told any more by whom it was owned.
+    pub(crate) fn settle_pairs(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
+        resolve(&mut self.young);
+        self.settle(now);
+    }
 
-/// Classes that are few.
-const MOST_FEW: usize = 4;
+    /// Before they are checked: sorted by owner, each once, without what was taken back, and
+    /// without the dead.
+    pub(crate) fn prepare(&mut self, is_live: impl Fn(Raw) -> bool) {
+        // First, for most that were added since the last time may be dead.
+        self.old.retain(|pair| is_live(pair.ownee));
+        if std::mem::take(&mut self.changed) {
+            resolve(&mut self.old);
+        }
+        let mut orphans = false;
+        for group in self.old.chunk_by_mut(|a, b| a.owner == b.owner) {
+            if !group[0].owner.is_null() && !is_live(group[0].owner) {
+                // The dead own nothing.
+                group.iter_mut().for_each(|pair| pair.owner = Raw::NULL);
+                orphans = true;
+            }
+        }
+        if orphans {
+            sort_pairs(&mut self.old);
+        }
+    }
+}
 
-/// What is counted and listed while marking, for assertions that need it.
-pub(crate) struct Checker<const COUNTS: u8, const ARRIVES: bool> {
-    few: [u32; MOST_FEW],
-    few_counts: [(usize, usize); MOST_FEW],
+/// The site of a pair that takes back what was asserted of the same two before.
+pub(crate) const TAKEN_BACK: SiteId = SiteId::MAX;
+
+fn sort_pairs(pairs: &mut [Pair]) {
+    let key = |pair: &Pair| (pair.owner, pair.ownee);
+    if !pairs.is_sorted_by_key(key) {
+        // Stable: what was said later comes later.
+        pairs.sort_by_key(key);
+    }
+}
+
+/// Turns all that was ever said about pairs into what holds: each once, with its first site.
+fn resolve(pairs: &mut Vec<Pair>) {
+    sort_pairs(pairs);
+    let mut kept: usize = 0;
+    for next in 0..pairs.len() {
+        let pair = pairs[next];
+        let same = kept
+            .checked_sub(1)
+            .filter(|&last| (pairs[last].owner, pairs[last].ownee) == (pair.owner, pair.ownee));
+        match same {
+            Some(last) if pair.site == TAKEN_BACK => pairs[last].site = TAKEN_BACK,
+            Some(last) if pairs[last].site == TAKEN_BACK => pairs[last] = pair,
+            Some(_) => {}
+            None => {
+                pairs[kept] = pair;
+                kept += 1;
+            }
+        }
+    }
+    pairs.truncate(kept);
+    pairs.retain(|pair| pair.site != TAKEN_BACK);
+}
+
+/// What is counted and listed while marking, for assertions that need it. `ALL` counts the
+/// instances of all classes, else those of watched ones are; `AGAIN` lists arrivals.
+pub(crate) struct Checker<const ALL: bool, const AGAIN: bool> {
     /// Objects and bytes of each class.
     classes: Vec<(usize, usize)>,
-    /// Objects asserted unshared, as often as they were arrived at.
-    arrived: Vec<Raw>,
+    /// Objects asserted unshared, as often as they were met again.
+    again: Vec<Raw>,
 }
 
-impl<const COUNTS: u8, const ARRIVES: bool> Checker<COUNTS, ARRIVES> {
-    /// For a heap with so many classes, of which these are to be counted.
-    pub(crate) fn new(classes: usize, wanted: &[ClassId]) -> Self {
-        // No object has class 0.
-        let mut few = [0; MOST_FEW];
-        for (place, class) in few.iter_mut().zip(wanted) {
-            *place = class.0;
-        }
+impl<const ALL: bool, const AGAIN: bool> Checker<ALL, AGAIN> {
+    /// For a heap with so many classes.
+    pub(crate) fn new(classes: usize) -> Self {
         Self {
-            few,
-            few_counts: [(0, 0); MOST_FEW],
-            classes: vec![(0, 0); if COUNTS == ALL { classes + 1 } else { 0 }],
-            arrived: Vec::new(),
+            classes: vec![(0, 0); classes + 1],
+            again: Vec::new(),
         }
     }
 }
 
-/// How to count the instances of these classes.
-pub(crate) fn counting(wanted: &[ClassId]) -> u8 {
-    match wanted.len() {
-        0 => NOTHING,
-        1..=MOST_FEW => FEW,
-        _ => ALL,
-    }
-}
-
-impl<const COUNTS: u8, const ARRIVES: bool> Visitor for Checker<COUNTS, ARRIVES> {
+impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
     type Tag = ();
     const READS: bool = false;
-    const ARRIVALS: bool = ARRIVES;
+    const ARRIVALS: bool = false;
+    const WATCHES: bool = !ALL;
+    const AGAIN: bool = AGAIN;
 
     #[inline]
     fn object(&mut self, _: Raw, word: Word, bytes: usize) {
-        let class = word.class();
-        if COUNTS == FEW {
-            for (wanted, count) in self.few.iter().zip(&mut self.few_counts) {
-                if *wanted == class {
-                    count.0 += 1;
-                    count.1 += bytes;
-                }
-            }
-        }
-        if COUNTS == ALL {
-            let count = &mut self.classes[class as usize];
-            count.0 += 1;
-            count.1 += bytes;
+        if ALL {
+            self.watched(ClassId(word.class()), bytes);
         }
     }
 
     #[inline]
-    fn edge_arrived(&mut self, _: (), to: Raw, word: Word) {
-        if ARRIVES && word.is_unshared() {
-            self.arrived.push(to);
-        }
+    fn watched(&mut self, class: ClassId, bytes: usize) {
+        let count = &mut self.classes[class.0 as usize];
+        count.0 += 1;
+        count.1 += bytes;
+    }
+
+    #[inline]
+    fn unshared_again(&mut self, to: Raw) {
+        self.again.push(to);
     }
 }
 
@@ -228,22 +264,19 @@ impl<const COUNTS: u8, const ARRIVES: bool> Visitor for Checker<COUNTS, ARRIVES>
 pub(crate) struct Counted {
     /// Objects and bytes of each class that was counted.
     pub(crate) classes: Vec<(usize, usize)>,
-    pub(crate) arrived: Vec<Raw>,
+    pub(crate) again: Vec<Raw>,
 }
 
 impl Counted {
-    pub(crate) fn add<const C: u8, const A: bool>(&mut self, one: Checker<C, A>) {
-        let few = one.few.iter().zip(one.few_counts).filter(|it| *it.0 != 0);
-        let few = few.map(|(&class, count)| (class as usize, count));
-        let all = one.classes.into_iter().enumerate();
-        for (class, count) in few.chain(all) {
-            if self.classes.len() <= class {
-                self.classes.resize(class + 1, (0, 0));
-            }
-            self.classes[class].0 += count.0;
-            self.classes[class].1 += count.1;
+    pub(crate) fn add<const ALL: bool, const AGAIN: bool>(&mut self, one: Checker<ALL, AGAIN>) {
+        if self.classes.len() < one.classes.len() {
+            self.classes.resize(one.classes.len(), (0, 0));
         }
-        self.arrived.extend(one.arrived);
+        for (all, count) in self.classes.iter_mut().zip(one.classes) {
+            all.0 += count.0;
+            all.1 += count.1;
+        }
+        self.again.extend(one.again);
     }
 }
 
@@ -258,12 +291,15 @@ pub(crate) struct Ownership {
 }
 
 impl HeapInner {
-    /// How many references count against each object that was asserted unshared: slots
-    /// and statics.
+    /// How many references count against those objects asserted unshared that were met more
+    /// than once: slots and statics.
     pub(crate) fn count_sharing(&self, counted: &Counted) -> HashMap<Raw, usize> {
         let mut counts: HashMap<Raw, usize> = HashMap::new();
-        for &raw in &counted.arrived {
-            *counts.entry(raw).or_default() += 1;
+        if counted.again.is_empty() {
+            return counts;
+        }
+        for &raw in &counted.again {
+            *counts.entry(raw).or_insert(1) += 1;
         }
         // Roots arrive like edges. Only statics among them count.
         let mut take_off = |cell: &AtomicU32| {
@@ -280,7 +316,7 @@ impl HeapInner {
         counts
     }
 
-    /// Finds the ownees that live and are not owned. Pairs are sorted by owner; those of `from`
+    /// Finds the ownees that are not owned. All live; pairs are sorted by owner; those of `from`
     /// and behind come first.
     pub(crate) fn check_owners(
         &self,
@@ -297,53 +333,42 @@ impl HeapInner {
             visit: view.fresh(),
             label: view.fresh(),
         };
-        let header = |raw| {
-            // SAFETY: live objects, for they are marked.
-            unsafe { ground.base.header(raw) }
-        };
+        let mut unowned = Vec::new();
         let mut unchecked = HashSet::new();
         let mut next = Raw::NULL;
-        let groups = |pairs: &'_ [Pair]| -> Vec<std::ops::Range<usize>> {
-            let mut at = 0;
-            let lengths = pairs.chunk_by(|a, b| a.owner == b.owner).map(<[Pair]>::len);
-            lengths
-                .map(|length| {
-                    at += length;
-                    at - length..at
-                })
-                .collect()
-        };
-        let groups = groups(pairs);
-        let first = groups.partition_point(|group| pairs[group.start].owner < from);
+        let groups: Vec<&[Pair]> = pairs.chunk_by(|a, b| a.owner == b.owner).collect();
+        let first = groups.partition_point(|group| group[0].owner < from);
         for group in groups[first..].iter().chain(&groups[..first]) {
-            let group = &pairs[group.clone()];
             // A pair whose owner has died says nothing for its ownee.
             if group[0].owner.is_null() {
+                unowned.extend_from_slice(group);
                 continue;
             }
-            if budget == 0 {
+            let mut entered = budget;
+            if budget > 0 {
+                entered = self.reach_ownees(ground, marks, group, budget, &mut unowned);
+            }
+            if entered >= budget {
                 if next.is_null() {
                     next = group[0].owner;
                 }
                 unchecked.extend(group.iter().map(|pair| pair.ownee));
-                continue;
-            }
-            let entered = self.reach_ownees(ground, marks, group, budget);
-            if entered >= budget {
-                next = group[0].owner;
-                unchecked.extend(group.iter().map(|pair| pair.ownee));
             }
             budget -= entered.min(budget);
         }
-        let is_unowned = |pair: &&Pair| !header(pair.ownee).load().is_owned();
-        let unowned = pairs.iter().filter(is_unowned);
-        let mut unowned: Vec<Entry> = unowned
-            .map(|&Pair { ownee, site, .. }| Entry { site, raw: ownee })
-            .collect();
-        for pair in pairs {
-            let word = header(pair.ownee).load();
-            header(pair.ownee).store(word.with_owned(false));
+        // Any owner will do.
+        if groups.len() > 1 && !unowned.is_empty() {
+            unowned.sort_unstable();
+            let asked: HashSet<Raw> = unowned.iter().map(|pair| pair.ownee).collect();
+            let other = pairs.iter().filter(|pair| asked.contains(&pair.ownee));
+            let other = other.filter(|pair| unowned.binary_search(pair).is_err());
+            let owned: HashSet<Raw> = other.map(|pair| pair.ownee).collect();
+            unowned.retain(|pair| !owned.contains(&pair.ownee));
         }
+        let mut unowned: Vec<Entry> = unowned
+            .into_iter()
+            .map(|Pair { ownee, site, .. }| Entry { site, raw: ownee })
+            .collect();
         unowned.retain(|entry| !unchecked.contains(&entry.raw));
         unowned.sort_unstable_by_key(|entry| (entry.raw, entry.site));
         unowned.dedup_by_key(|entry| entry.raw);
@@ -354,14 +379,15 @@ impl HeapInner {
         }
     }
 
-    /// Says in the headers of a group's ownees which their owner reaches; answers how many
-    /// objects were entered to find out: at most `budget`, and then perhaps not all.
+    /// Adds the pairs of a group whose owner does not reach the ownee to `unowned`; answers how
+    /// many objects were looked at to find out: `budget` or more, and then perhaps not all.
     fn reach_ownees(
         &self,
         ground: Ground<'_>,
         marks: OwnerMarks,
         group: &[Pair],
         budget: usize,
+        unowned: &mut Vec<Pair>,
     ) -> usize {
         let OwnerMarks { visit, label } = marks;
         let header = |raw| {
@@ -369,18 +395,8 @@ impl HeapInner {
             unsafe { ground.base.header(raw) }
         };
         let carry = |raw, visit: Visit| header(raw).store(header(raw).load().with_visit(visit.0));
-        let own = |raw| {
-            let word = header(raw).load();
-            header(raw).store(word.with_visit(0).with_owned(true));
-        };
-        // Sorted, so that pairs of the same two are neighbours.
-        let mut ownees = 0;
-        for same in group.chunk_by(|a, b| a.ownee == b.ownee) {
-            ownees += 1;
-            carry(same[0].ownee, label);
-        }
         // A large region is worth waking the others for.
-        let workers = match ownees < SHARED_SCAN {
+        let workers = match group.len() < SHARED_SCAN {
             true => 1,
             false => self.config.collector_threads,
         };
@@ -393,45 +409,62 @@ impl HeapInner {
                 entered: Vec::new(),
             })
             .collect();
-        let between = VisitMark::<true> {
-            visit,
-            filter: Filter::SetAside(label),
-            collection: None,
-        };
-        let mut met = self.scan(ground, between, vec![group[0].owner], &mut scans);
-        // Each as often as it was arrived at; the first time it still has its label.
-        met.retain(|&raw| {
-            let first = header(raw).load().visit() == label.0;
-            if first {
-                own(raw);
+        let owner = group[0].owner;
+        // It is entered, though it may be somebody's ownee itself.
+        let word = header(owner).load();
+        header(owner).store(word.with_ownee(false));
+        let met = self.scan(ground, Between(visit), vec![owner], &mut scans);
+        let entered = header(owner).load();
+        header(owner).store(entered.with_ownee(word.is_ownee()));
+        // Unmarked as they are looked at: most often nothing else was met.
+        let mut own = 0;
+        let mut missed = Vec::new();
+        for pair in group {
+            let word = header(pair.ownee).load();
+            match word.visit() == visit.0 {
+                true => {
+                    header(pair.ownee).store(word.with_visit(0));
+                    // The owner itself was entered, not met.
+                    own += (pair.ownee != owner) as usize;
+                }
+                false => missed.push(*pair),
             }
-            first
-        });
-        if met.len() < ownees && !is_over(&scans) {
+        }
+        let is_rest = own != met.len();
+        if is_rest || !missed.is_empty() {
+            met.iter().for_each(|&raw| carry(raw, Visit::default()));
+        }
+        let looked_at = met.len();
+        if !missed.is_empty() && !is_over(&scans) {
             // Some lie behind others: on from there.
-            left.store(ownees - met.len(), Relaxed);
+            missed.iter().for_each(|pair| carry(pair.ownee, label));
+            left.store(missed.len(), Relaxed);
             let behind = VisitMark::<false> {
                 visit,
                 filter: Filter::Follow,
                 collection: None,
             };
             self.scan(ground, behind, met, &mut scans);
+            missed.retain(|pair| {
+                let missed = header(pair.ownee).load().visit() == label.0;
+                if missed {
+                    carry(pair.ownee, Visit::default());
+                }
+                missed
+            });
         }
         let exhausted = scans.iter().any(|scan| scan.entered.len() >= scan.budget);
-        let mut entered = 0;
+        let mut entered = looked_at;
         for raw in scans.into_iter().flat_map(|scan| scan.entered) {
             entered += 1;
             carry(raw, Visit::default());
         }
-        // Those that have lost their label were entered.
-        for same in group.chunk_by(|a, b| a.ownee == b.ownee) {
-            let pair = same[0];
-            match header(pair.ownee).load().visit() == label.0 {
-                true => carry(pair.ownee, Visit::default()),
-                false => own(pair.ownee),
-            }
+        unowned.append(&mut missed);
+        if exhausted {
+            entered.max(budget)
+        } else {
+            entered
         }
-        if exhausted { budget } else { entered }
     }
 
     /// Traces from some objects, and from the values of ephemerons whose keys live; answers
@@ -569,6 +602,31 @@ struct OwnerMarks {
 
 /// Ownees of one owner from which on its trace is shared among threads.
 const SHARED_SCAN: usize = 1 << 15;
+
+/// The mark of what an owner reaches, not beyond ownees.
+#[derive(Clone, Copy)]
+struct Between(Visit);
+
+impl Marker for Between {
+    #[inline]
+    fn look(self, word: Word) -> Look {
+        match word.visit() == self.0.0 {
+            true => Look::Old,
+            false if word.is_ownee() => Look::Last,
+            false => Look::New,
+        }
+    }
+
+    #[inline]
+    fn mark(self, word: Word) -> Word {
+        word.with_visit(self.0.0)
+    }
+
+    #[inline]
+    fn counts(self, _: Word) -> bool {
+        true
+    }
+}
 
 /// Watches the trace of an owner.
 struct Scan<'s> {

@@ -9,7 +9,7 @@
 //! | 32 | free | |
 //! | 33 | asserted unshared | GC assertions |
 //! | 34 | free | |
-//! | 35 | an ownee that its owner reaches, while that is checked | GC assertions |
+//! | 35 | asserted to be owned | GC assertions |
 //! | 36 | labelled | DeAL labels |
 //! | 37 | ignored while a relation is traced | DeAL exclusions |
 //! | 38 | sampled: the site is in the side table | dynamic object sampling |
@@ -46,7 +46,7 @@ const FORWARDED: u64 = 1 << 23;
 const VISIT_SHIFT: u32 = 24;
 const VISIT_MASK: u64 = 0xff << VISIT_SHIFT;
 const UNSHARED: u64 = 1 << 33;
-const OWNED: u64 = 1 << 35;
+const OWNEE: u64 = 1 << 35;
 const EXTERNAL: u64 = 1 << 39;
 const HASH_SHIFT: u32 = 43;
 const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
@@ -224,15 +224,14 @@ impl Word {
         self.with(UNSHARED, on)
     }
 
-    /// Whether an owner was found to reach the object, while that is being checked.
+    /// Whether the object was asserted to be owned.
     #[inline]
-    pub(crate) fn is_owned(self) -> bool {
-        self.0 & OWNED != 0
+    pub(crate) fn is_ownee(self) -> bool {
+        self.0 & OWNEE != 0
     }
 
-    #[inline]
-    pub(crate) fn with_owned(self, on: bool) -> Self {
-        self.with(OWNED, on)
+    pub(crate) fn with_ownee(self, on: bool) -> Self {
+        self.with(OWNEE, on)
     }
 
     pub(crate) fn with_external(self, on: bool) -> Self {

@@ -38,6 +38,10 @@ pub(crate) trait Visitor: Send {
     const ARRIVALS: bool;
     /// Whether [`Visitor::edge_read`] is wanted.
     const READS: bool;
+    /// Whether [`Visitor::watched`] is wanted.
+    const WATCHES: bool = false;
+    /// Whether [`Visitor::unshared_again`] is wanted.
+    const AGAIN: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
 
@@ -53,6 +57,18 @@ pub(crate) trait Visitor: Send {
     /// The target of an edge has its header in the cache now.
     fn edge_arrived(&mut self, tag: Self::Tag, to: Raw, word: Word) {
         let _ = (tag, to, word);
+    }
+
+    /// An object of a class whose trace word says that it is watched is seen for the first time.
+    #[inline]
+    fn watched(&mut self, class: ClassId, bytes: usize) {
+        let _ = (class, bytes);
+    }
+
+    /// An edge leads to an object that was asserted unshared and is marked already.
+    #[inline]
+    fn unshared_again(&mut self, to: Raw) {
+        let _ = to;
     }
 
     /// Whether the answer is known, so that the trace may end here. What is marked is then
@@ -98,6 +114,8 @@ pub(crate) enum Look {
     Old,
     /// For a later phase.
     Aside,
+    /// To be marked, but not entered: that is for a later phase.
+    Last,
 }
 
 /// The collector's own mark.
@@ -218,7 +236,7 @@ pub(crate) struct Marked {
     pub(crate) ephemerons: Vec<Raw>,
     /// Marked objects that an ephemeron had been waiting for.
     pub(crate) woken: Vec<Raw>,
-    /// Objects that are for a later phase, each as often as it was met.
+    /// Objects that are for a later phase: each as often as it was met, or once if marked.
     pub(crate) aside: Vec<Raw>,
 }
 
@@ -448,8 +466,13 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.visitor.edge_arrived(entry.tag, entry.to, word);
         }
         match marker.look(word) {
-            Look::New => {}
-            Look::Old => return None,
+            Look::New | Look::Last => {}
+            Look::Old => {
+                if V::AGAIN && word.is_unshared() {
+                    self.met_again(entry.to);
+                }
+                return None;
+            }
             Look::Aside => {
                 self.marked.aside.push(entry.to);
                 return None;
@@ -460,12 +483,58 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
             if marker.is_marked(header.swap(marked)) {
+                if V::AGAIN && word.is_unshared() {
+                    self.met_again(entry.to);
+                }
                 return None;
             }
         } else {
             header.store(marked);
         }
+        if matches!(marker.look(word), Look::Last) {
+            self.marked.aside.push(entry.to);
+            return None;
+        }
         Some(word)
+    }
+
+    /// Tells of an object of a watched class, and reads its slots.
+    #[inline(never)]
+    fn read_watched(
+        &mut self,
+        mut stack: Stack<V::Tag>,
+        raw: Raw,
+        word: Word,
+        seen: Trace,
+    ) -> Stack<V::Tag> {
+        let object = self.ground.base.object(raw);
+        let class = ClassId(word.class());
+        let trace = self.ground.classes.get(class).trace;
+        // SAFETY: a live object of that class.
+        let (bytes, counted) = unsafe { (trace.bytes(object), seen.bytes(object)) };
+        self.marked.bytes += bytes - counted;
+        self.visitor.watched(class, bytes);
+        match trace.slots() {
+            Slots::Bitmap(mut bits) => {
+                stack.reserve(BITMAP_SLOTS);
+                while bits != 0 {
+                    let offset = 8 + 4 * bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    // SAFETY: room was made for all slots of a bitmap.
+                    unsafe { self.read_slot(&mut stack, raw, word, object, offset) };
+                }
+                stack
+            }
+            Slots::None => stack,
+            Slots::Array => self.read_array(stack, raw, 0),
+            Slots::Listed => self.read_listed(stack, raw, word),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn met_again(&mut self, to: Raw) {
+        self.visitor.unshared_again(to);
     }
 
     /// Puts what an object refers to onto the stack.
@@ -498,6 +567,9 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             }
             Slots::None => {}
             Slots::Array => stack = self.read_array(stack, raw, 0),
+            Slots::Listed if V::WATCHES && trace.is_watched() => {
+                stack = self.read_watched(stack, raw, word, trace)
+            }
             Slots::Listed => stack = self.read_listed(stack, raw, word),
         }
         stack

@@ -18,7 +18,8 @@ pub(crate) const ELEMENTS_OFFSET: usize = 12;
 /// | bits | meaning |
 /// |---|---|
 /// | 0–1 | how to find slots: by bitmap, as an array, none (plain array), by list |
-/// | 2–15 | fixed part of the size, in granules |
+/// | 2–14 | fixed part of the size, in granules |
+/// | 15 | watched: see [`Trace::watched`] |
 /// | 16–63 | bitmap of the four-byte words behind the header; shift and offset of a plain array |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Trace(u64);
@@ -37,7 +38,9 @@ pub(crate) enum Slots {
 }
 
 /// The largest struct: the fixed size must fit its bits.
-pub(crate) const MAX_FIXED_BYTES: usize = ((1 << 14) - 1) * GRANULE;
+pub(crate) const MAX_FIXED_BYTES: usize = ((1 << 13) - 1) * GRANULE;
+
+const WATCHED: u64 = 1 << 15;
 
 impl Trace {
     /// A trace word for something that has no slots and no size.
@@ -85,6 +88,17 @@ impl Trace {
         }
     }
 
+    /// What the mark loop gets to see instead when somebody wants to know of instances: it then
+    /// takes the way of listed slots, on which those are told from others, and those
+    /// others pay nothing. The size is right but for the elements of arrays.
+    pub(crate) fn watched(self) -> Self {
+        Self(self.0 & 0x7fff | WATCHED | 3)
+    }
+
+    pub(crate) fn is_watched(self) -> bool {
+        self.0 & WATCHED != 0
+    }
+
     /// Bytes of an object, a multiple of the granule, without a stored hash.
     ///
     /// # Safety
@@ -92,7 +106,7 @@ impl Trace {
     /// the class that this describes.
     #[inline]
     pub(crate) unsafe fn bytes(self, object: *const u8) -> usize {
-        let fixed = (self.0 >> 2 & 0x3fff) as usize * GRANULE;
+        let fixed = (self.0 >> 2 & 0x1fff) as usize * GRANULE;
         match self.0 & 3 {
             0 | 3 => fixed,
             kind => {

@@ -1,0 +1,229 @@
+//! Names and types: what a text says, checked against the classes of a heap.
+//!
+//! A slot does not declare the class of its target, so the type of an expression is the set
+//! of what it can be. `x` of `forall Node x` is a `Node` or one of a subclass; `x.next` is
+//! an object of any class; `x.next.data` is whatever `data` is in the classes that have
+//! it, and a mistake only where none has. A comparison is a mistake where no pair of what
+//! the sides can be compares.
+//!
+//! What was already reported stays silent: a wrong part of a tree fits everywhere.
+
+mod call;
+mod compare;
+mod expr;
+mod kinds;
+mod path;
+mod rule;
+
+use std::collections::HashMap;
+
+use heaphound_heap::{ClassId, ClassInfo};
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::parse::parse;
+use crate::resolved::{
+    ClassSet, Dereference, Formula, Operand, Path, Quantifier, QuantifierId, Relation, Resolved,
+    Set,
+};
+use crate::syntax::{AssertionKind, File, Name, Span};
+
+use kinds::Kinds;
+
+/// What a text can refer to.
+#[derive(Clone, Debug)]
+pub struct Scope<'a> {
+    classes: &'a [ClassInfo],
+    hosts: Vec<(String, Option<ClassId>)>,
+}
+
+impl<'a> Scope<'a> {
+    /// The classes of a heap, in the order of their ids, and no host variables.
+    pub fn new(classes: &'a [ClassInfo]) -> Self {
+        Self {
+            classes,
+            hosts: Vec::new(),
+        }
+    }
+
+    /// With a host variable, and its class where it is known.
+    #[must_use]
+    pub fn bind(mut self, name: &str, class: Option<ClassId>) -> Self {
+        self.hosts.push((name.into(), class));
+        self
+    }
+}
+
+/// Parses and checks a text, or says all that is wrong with it.
+///
+/// ```
+/// use heaphound_deal::check::{Scope, compile};
+/// # use heaphound_heap::snapshot::SnapshotBuilder;
+/// # use heaphound_heap::view::HeapView;
+/// # let mut builder = SnapshotBuilder::default();
+/// # builder.add_class("Node", None, &["next", "prev"]);
+/// # let heap = builder.finish().unwrap();
+/// let scope = Scope::new(heap.classes()).bind("d", None);
+/// let text = "assertion(forall Node x: reach[d](x) -> x.nxt.prev == x)";
+/// let wrong = compile("heap.deal", text, &scope).unwrap_err();
+/// let expected = "\
+/// heap.deal:1:43: `Node` has no field `nxt`
+///   assertion(forall Node x: reach[d](x) -> x.nxt.prev == x)
+///                                             ^^^ did you mean `next`?";
+/// assert_eq!(wrong.to_string(), expected);
+/// ```
+pub fn compile(name: &str, text: &str, scope: &Scope<'_>) -> Result<Resolved, Diagnostics> {
+    let parsed = parse(text);
+    let (resolved, wrong) = check(&parsed.file, scope);
+    let mut diagnostics = parsed.diagnostics;
+    diagnostics.extend(wrong);
+    match diagnostics.is_empty() {
+        true => Ok(resolved),
+        false => Err(Diagnostics::new(name, text, diagnostics)),
+    }
+}
+
+/// Resolves the names of a tree. The result means something only if nothing is wrong.
+pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
+    let mut checker = Checker {
+        scope,
+        resolved: Resolved::default(),
+        diagnostics: Vec::new(),
+        lets: HashMap::new(),
+        rule_names: HashMap::new(),
+        assertion: None,
+        quantifiers: Vec::new(),
+        relations: Vec::new(),
+        dereferences: Vec::new(),
+        told_until: 0,
+        variables: Vec::new(),
+        last_kinds: Kinds::none(),
+    };
+    checker.file(file);
+    (checker.resolved, checker.diagnostics)
+}
+
+struct Checker<'a> {
+    scope: &'a Scope<'a>,
+    resolved: Resolved,
+    diagnostics: Vec<Diagnostic>,
+    /// What the file itself binds.
+    lets: HashMap<String, Option<(Path, Kinds)>>,
+    rule_names: HashMap<String, Span>,
+    // Of the statement at hand:
+    /// Which assertion it is, if it is one.
+    assertion: Option<AssertionKind>,
+    quantifiers: Vec<Quantifier>,
+    relations: Vec<Relation>,
+    dereferences: Vec<Dereference>,
+    /// Up to where it was told that an assertion takes one traversal.
+    told_until: usize,
+    /// The logic variables in scope, the innermost last.
+    variables: Vec<(String, QuantifierId)>,
+    /// What the value that is the statement can be.
+    last_kinds: Kinds,
+}
+
+/// What an expression turned out to be.
+enum Term {
+    Formula(Formula),
+    Value(Operand, Kinds),
+    Set(Set),
+    /// Reported already: fits everywhere.
+    Wrong,
+}
+
+impl Term {
+    /// What it is, in words.
+    fn describe(&self, classes: &[ClassInfo]) -> String {
+        match self {
+            Self::Formula(_) => "true or false".into(),
+            Self::Value(_, kinds) => kinds.describe(classes),
+            Self::Set(_) => "a set".into(),
+            Self::Wrong => "wrong".into(),
+        }
+    }
+}
+
+impl Checker<'_> {
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn wrong(&mut self, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::new(span, message));
+    }
+
+    /// The classes of that name, exactly or without their packages.
+    fn classes_named(&self, name: &str) -> Vec<ClassId> {
+        let classes = self.scope.classes;
+        let exact = classes.iter().filter(|class| class.name == name);
+        let exact: Vec<ClassId> = exact.map(|class| class.id).collect();
+        if !exact.is_empty() {
+            return exact;
+        }
+        let short = |class: &&ClassInfo| class.name.rsplit(['.', ':']).next() == Some(name);
+        classes.iter().filter(short).map(|it| it.id).collect()
+    }
+
+    /// A class by its name, with its subclasses unless it is `only` that one.
+    fn class(&mut self, name: &Name, only: bool) -> Option<(ClassId, ClassSet)> {
+        let found = self.classes_named(&name.text);
+        let mut names = found.iter().map(|&id| &self.class_info(id).name);
+        let first = names.next();
+        let several = names.any(|name| Some(name) != first);
+        if several {
+            let names = found.iter().map(|&id| self.class_info(id).name.as_str());
+            let names: Vec<&str> = names.take(3).collect();
+            let hint = names.join(" or ");
+            let message = format!("`{}` can be several classes", name.text);
+            self.report(Diagnostic::new(name.span, message).hint(hint));
+            return None;
+        }
+        match found.first() {
+            Some(&first) => Some((first, self.with_subclasses(&found, only))),
+            None => {
+                if !name.text.is_empty() {
+                    let message = format!("there is no class `{}`", name.text);
+                    let known = self.scope.classes.iter().map(|it| it.name.as_str());
+                    let diagnostic = Diagnostic::new(name.span, message).meant(&name.text, known);
+                    self.report(diagnostic);
+                }
+                None
+            }
+        }
+    }
+
+    /// What a quantifier ranges over. `Object` is any object, as in Java.
+    fn range(&mut self, class: Option<&Name>) -> ClassSet {
+        match class {
+            None => ClassSet::all(),
+            Some(name) if name.text == "Object" && self.classes_named("Object").is_empty() => {
+                ClassSet::all()
+            }
+            Some(name) => self
+                .class(name, false)
+                .map_or(ClassSet::all(), |(_, classes)| classes),
+        }
+    }
+
+    fn class_info(&self, id: ClassId) -> &ClassInfo {
+        &self.scope.classes[id.0 as usize - 1]
+    }
+
+    fn with_subclasses(&self, roots: &[ClassId], only: bool) -> ClassSet {
+        let classes = self.scope.classes;
+        let is_below = |class: &&ClassInfo| {
+            let mut at = Some(class.id);
+            // Superclasses do not go in circles, but nothing here relies on it.
+            for _ in 0..=classes.len() {
+                match at {
+                    Some(id) if roots.contains(&id) => return true,
+                    Some(id) if !only => at = self.class_info(id).superclass,
+                    _ => return false,
+                }
+            }
+            false
+        };
+        classes.iter().filter(is_below).map(|it| it.id).collect()
+    }
+}

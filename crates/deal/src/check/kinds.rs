@@ -1,0 +1,136 @@
+//! What an expression can be.
+
+use heaphound_heap::class::Elements;
+use heaphound_heap::{ClassInfo, FieldKind, PlainKind};
+
+use crate::resolved::ClassSet;
+
+/// All that a value can be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Kinds {
+    /// An object of one of these classes.
+    pub classes: ClassSet,
+    pub null: bool,
+    pub number: bool,
+    pub truth: bool,
+    pub character: bool,
+    /// A text constant. The text of an object is one of its classes.
+    pub text: bool,
+    /// A variant of one of these enums.
+    pub enums: Vec<&'static [&'static str]>,
+    /// Memory that nobody can look into.
+    pub opaque: bool,
+}
+
+impl Kinds {
+    pub fn none() -> Self {
+        Self {
+            classes: ClassSet::from_iter([]),
+            null: false,
+            number: false,
+            truth: false,
+            character: false,
+            text: false,
+            enums: Vec::new(),
+            opaque: false,
+        }
+    }
+
+    /// An object of these classes.
+    pub fn objects(classes: ClassSet) -> Self {
+        let none = Self::none();
+        Self { classes, ..none }
+    }
+
+    /// A number.
+    pub fn number() -> Self {
+        let number = true;
+        let none = Self::none();
+        Self { number, ..none }
+    }
+
+    /// Adds what a field can be.
+    pub fn add_field(&mut self, kind: FieldKind) {
+        match kind {
+            FieldKind::Plain(kind) => self.add_plain(kind),
+            FieldKind::Owned => self.opaque = true,
+            _ => {
+                self.classes = ClassSet::all();
+                self.null = true;
+            }
+        }
+    }
+
+    /// Adds what an element of an array can be.
+    pub fn add_elements(&mut self, elements: Elements) {
+        match elements {
+            Elements::Refs => self.add_field(FieldKind::Opt),
+            Elements::Plain(kind) => self.add_plain(kind),
+            Elements::Text => self.number = true,
+        }
+    }
+
+    fn add_plain(&mut self, kind: PlainKind) {
+        match kind {
+            PlainKind::Bool => self.truth = true,
+            PlainKind::Char => self.character = true,
+            PlainKind::Enum { variants } => {
+                if !self.enums.contains(&variants) {
+                    self.enums.push(variants);
+                }
+            }
+            _ => self.number = true,
+        }
+    }
+
+    pub fn is_object(&self) -> bool {
+        !self.classes.is_empty()
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.number || self.truth || self.character || !self.enums.is_empty()
+    }
+
+    /// Whether it can be text: a constant, or an object that is a string.
+    pub fn is_text(&self, classes: &[ClassInfo]) -> bool {
+        self.text
+            || classes
+                .iter()
+                .any(|it| it.elements == Some(Elements::Text) && self.classes.has(it.id))
+    }
+
+    /// What it can be, in words.
+    pub fn describe(&self, classes: &[ClassInfo]) -> String {
+        let mut words = Vec::new();
+        if self.classes.is_all() {
+            words.push("an object".to_string());
+        } else if self.is_object() {
+            let first = classes.iter().find(|it| self.classes.has(it.id));
+            let name = first.map_or("?", |it| &it.name);
+            words.push(format!("a `{name}`"));
+        } else if self.null {
+            words.push("null".into());
+        }
+        if self.number {
+            words.push("a number".into());
+        }
+        if self.truth {
+            words.push("true or false".into());
+        }
+        if self.character {
+            words.push("a character".into());
+        }
+        if self.text {
+            words.push("text".into());
+        }
+        for variants in &self.enums {
+            let few: Vec<&str> = variants.iter().copied().take(3).collect();
+            let more = if variants.len() > 3 { ", …" } else { "" };
+            words.push(format!("one of {}{more}", few.join(", ")));
+        }
+        if self.opaque {
+            words.push("opaque memory".into());
+        }
+        words.join(" or ")
+    }
+}

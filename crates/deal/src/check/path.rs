@@ -1,0 +1,286 @@
+//! Paths: variables and the fields behind them.
+
+use super::kinds::Kinds;
+use super::{Checker, Term};
+use crate::diagnostic::Diagnostic;
+use crate::resolved::{
+    ClassSet, Dereference, Field, FieldId, FieldPlace, Host, HostId, HostSource, Operand, Path,
+    Start, Step,
+};
+use crate::syntax::{Expr, ExprKind, HostName, Name, Span};
+
+impl Checker<'_> {
+    /// A logic variable, what the file binds, or a host variable: whether there is one of
+    /// that name.
+    pub(super) fn is_bound(&self, name: &str) -> bool {
+        self.variables.iter().any(|(it, _)| it == name)
+            || self.lets.contains_key(name)
+            || self.scope.hosts.iter().any(|(it, _)| it == name)
+    }
+
+    /// What a name stands for.
+    pub(super) fn name(&mut self, name: &str, span: Span) -> Option<(Path, Kinds)> {
+        let variable = self.variables.iter().rev().find(|(it, _)| it == name);
+        if let Some(&(_, id)) = variable {
+            let classes = self.quantifiers[id.0 as usize].classes.clone();
+            let path = Path {
+                span,
+                start: Start::Variable(id),
+                steps: Vec::new(),
+            };
+            return Some((path, Kinds::objects(classes)));
+        }
+        if let Some(bound) = self.lets.get(name) {
+            let (path, kinds) = bound.clone()?;
+            return Some((Path { span, ..path }, kinds));
+        }
+        let host = self.scope.hosts.iter().find(|(it, _)| it == name);
+        let Some((_, class)) = host else {
+            if !name.is_empty() {
+                let message = format!("`{name}` is not bound");
+                let variables = self.variables.iter().map(|(it, _)| it);
+                let hosts = self.scope.hosts.iter().map(|(it, _)| it);
+                let known = variables.chain(self.lets.keys()).chain(hosts);
+                let diagnostic =
+                    Diagnostic::new(span, message).meant(name, known.map(String::as_str));
+                self.report(diagnostic);
+            }
+            return None;
+        };
+        let classes = match class {
+            Some(class) => self.with_subclasses(&[*class], false),
+            None => ClassSet::all(),
+        };
+        let null = true;
+        let kinds = Kinds::objects(classes);
+        let start = self.host(HostSource::Variable(name.into()), span);
+        Some((start, Kinds { null, ..kinds }))
+    }
+
+    /// A root or an object by its name in reports.
+    pub(super) fn host_name(&mut self, name: &HostName, span: Span) -> Option<(Path, Kinds)> {
+        let classes = match name {
+            HostName::Root { .. } => ClassSet::all(),
+            HostName::Object { class, .. } => {
+                let text = class.clone();
+                let (_, classes) = self.class(&Name { span, text }, true)?;
+                classes
+            }
+        };
+        let path = self.host(HostSource::Named(name.clone()), span);
+        Some((path, Kinds::objects(classes)))
+    }
+
+    /// The path that is an object from outside.
+    fn host(&mut self, source: HostSource, span: Span) -> Path {
+        let hosts = &mut self.resolved.hosts;
+        let known = hosts.iter().position(|it| it.source == source);
+        let id = known.unwrap_or(hosts.len());
+        if known.is_none() {
+            hosts.push(Host { span, source });
+        }
+        Path {
+            span,
+            start: Start::Host(HostId(id as u32)),
+            steps: Vec::new(),
+        }
+    }
+
+    /// `of.field`
+    pub(super) fn field(&mut self, of: &Expr, field: &Name, span: Span) -> Option<(Path, Kinds)> {
+        let (path, kinds) = self.path(of)?;
+        self.step_to_field(path, kinds, field, span)
+    }
+
+    fn step_to_field(
+        &mut self,
+        mut path: Path,
+        kinds: Kinds,
+        field: &Name,
+        span: Span,
+    ) -> Option<(Path, Kinds)> {
+        if field.text.is_empty() {
+            return None;
+        }
+        if !kinds.is_object() {
+            let what = kinds.describe(self.scope.classes);
+            let message = format!("this is {what} and has no fields");
+            self.wrong(path.span, message);
+            return None;
+        }
+        let id = self.field_id(&field.text);
+        let places = &self.resolved.fields[id.0 as usize].places;
+        let mut found = Kinds::none();
+        let mut any = false;
+        for class in self.scope.classes {
+            let place = places.get(class.id.0 as usize - 1).copied().flatten();
+            match place.filter(|_| kinds.classes.has(class.id)) {
+                Some(FieldPlace::Field(index)) => {
+                    found.add_field(class.fields[index as usize].kind)
+                }
+                Some(FieldPlace::Length) => found.number = true,
+                None => continue,
+            }
+            any = true;
+        }
+        if !any {
+            self.no_field(&kinds, field);
+            return None;
+        }
+        path.steps.push(Step::Field(id));
+        path.span = span;
+        Some((path, found))
+    }
+
+    fn no_field(&mut self, kinds: &Kinds, field: &Name) {
+        let classes = self.scope.classes;
+        let here = classes.iter().filter(|it| kinds.classes.has(it.id));
+        let named: Vec<&str> = here.clone().map(|it| it.name.as_str()).collect();
+        let message = match (kinds.classes.is_all(), named.as_slice()) {
+            (true, _) => format!("no class has a field `{}`", field.text),
+            (_, [one]) => format!("`{one}` has no field `{}`", field.text),
+            (_, several) => {
+                let name = several.first().unwrap_or(&"?");
+                let field = &field.text;
+                format!("neither `{name}` nor a subclass has a field `{field}`")
+            }
+        };
+        let fields = here.clone().flat_map(|it| &it.fields);
+        let is_array = here.clone().any(|it| it.elements.is_some());
+        let length = is_array.then_some("length");
+        let known = fields.map(|it| it.name.as_str()).chain(length);
+        let diagnostic = Diagnostic::new(field.span, message).meant(&field.text, known);
+        self.report(diagnostic);
+    }
+
+    /// The number of a field's name.
+    fn field_id(&mut self, name: &str) -> FieldId {
+        let fields = &mut self.resolved.fields;
+        let known = fields.iter().position(|it| it.name == name);
+        let id = known.unwrap_or(fields.len());
+        if known.is_none() {
+            let places = self.scope.classes.iter().map(|class| {
+                let index = class.fields.iter().position(|it| it.name == name);
+                let is_length = name == "length" && class.elements.is_some();
+                match index {
+                    Some(index) => Some(FieldPlace::Field(index as u32)),
+                    None => is_length.then_some(FieldPlace::Length),
+                }
+            });
+            fields.push(Field {
+                name: name.into(),
+                places: places.collect(),
+            });
+        }
+        FieldId(id as u32)
+    }
+
+    /// `of[index]`
+    pub(super) fn element(&mut self, of: &Expr, index: u64, span: Span) -> Option<(Path, Kinds)> {
+        // An inline array's elements are fields of their own.
+        if let ExprKind::Field(outer, field) = &of.kind {
+            let text = format!("{}[{index}]", field.text);
+            let has = |name: &str| {
+                let mut classes = self.scope.classes.iter();
+                classes.any(|class| class.field(name).is_some())
+            };
+            if has(&text) && !has(&field.text) {
+                let span = field.span;
+                return self.field(outer, &Name { span, text }, of.span);
+            }
+        }
+        let (mut path, kinds) = self.path(of)?;
+        let classes = self.scope.classes.iter();
+        let mut arrays = classes
+            .filter(|it| kinds.classes.has(it.id))
+            .filter_map(|it| it.elements)
+            .peekable();
+        if arrays.peek().is_none() {
+            let what = kinds.describe(self.scope.classes);
+            self.wrong(of.span, format!("this is {what}, not an array"));
+            return None;
+        }
+        let mut found = Kinds::none();
+        arrays.for_each(|elements| found.add_elements(elements));
+        path.steps.push(Step::Element(index));
+        path.span = span;
+        Some((path, found))
+    }
+
+    /// An expression that must be a path.
+    pub(super) fn path(&mut self, expr: &Expr) -> Option<(Path, Kinds)> {
+        match &expr.kind {
+            ExprKind::Name(name) => self.name(name, expr.span),
+            ExprKind::Host(name) => self.host_name(name, expr.span),
+            ExprKind::Field(of, field) => self.field(of, field, expr.span),
+            ExprKind::Element(of, index) => self.element(of, *index, expr.span),
+            _ => match self.term(expr) {
+                Term::Value(Operand::Path(path), kinds) => Some((path, kinds)),
+                Term::Wrong => None,
+                other => {
+                    let what = other.describe(self.scope.classes);
+                    let diagnostic = Diagnostic::new(
+                        expr.span,
+                        format!("an object is needed here, and this is {what}"),
+                    );
+                    self.report(diagnostic);
+                    None
+                }
+            },
+        }
+    }
+
+    /// An expression that must be an object.
+    pub(super) fn object(&mut self, expr: &Expr) -> Option<Path> {
+        let (path, kinds) = self.path(expr)?;
+        if !kinds.is_object() {
+            let what = kinds.describe(self.scope.classes);
+            let message = format!("an object is needed here, and this is {what}");
+            self.wrong(expr.span, message);
+            return None;
+        }
+        self.dereferenced(&path);
+        Some(path)
+    }
+
+    /// Notes which parts of a path must lead to an object.
+    pub(super) fn dereferenced(&mut self, path: &Path) {
+        let own = match path.start {
+            Start::Variable(id) => Some(id),
+            _ => self.variables.last().map(|(_, id)| *id),
+        };
+        for (taken, &step) in path.steps.iter().enumerate() {
+            let always = match path.start {
+                Start::Variable(id) if taken == 0 => self.all_have(id.0 as usize, step),
+                _ => false,
+            };
+            if always {
+                continue;
+            }
+            let part = Path {
+                steps: path.steps[..taken].to_vec(),
+                ..path.clone()
+            };
+            let dereference = Dereference { path: part, step };
+            let list = match own {
+                Some(id) => &mut self.quantifiers[id.0 as usize].dereferences,
+                None => &mut self.dereferences,
+            };
+            if !list.contains(&dereference) {
+                list.push(dereference);
+            }
+        }
+    }
+
+    /// Whether all objects of a quantifier's range have what a step goes to.
+    fn all_have(&self, quantifier: usize, step: Step) -> bool {
+        let Step::Field(id) = step else {
+            return false;
+        };
+        let range = &self.quantifiers[quantifier].classes;
+        let places = &self.resolved.fields[id.0 as usize].places;
+        let mut classes = self.scope.classes.iter();
+        !range.is_all()
+            && classes.all(|it| !range.has(it.id) || places[it.id.0 as usize - 1].is_some())
+    }
+}

@@ -1,0 +1,310 @@
+//! Files: bindings, rules, statements.
+
+use super::kinds::Kinds;
+use super::{Checker, Term};
+use crate::diagnostic::Diagnostic;
+use crate::resolved::{
+    ClassTarget, Formula, GcAssertion, Program, Query, Rule, Select, Statement, Target,
+};
+use crate::syntax::{
+    self, Constant, Expr, ExprKind, File, Fold, GcAssertionKind, Item, Limit, Name, QuantifierKind,
+    Severity,
+};
+
+impl Checker<'_> {
+    pub(super) fn file(&mut self, file: &File) {
+        for item in &file.items {
+            match item {
+                Item::Let(it) => self.binding(it),
+                Item::Rule(it) => self.rule(it),
+                Item::Statement(it) => {
+                    let statement = self.statement(it);
+                    let program = self.program(statement);
+                    self.resolved.rules.extend(program.map(|program| Rule {
+                        span: it.span(),
+                        name: None,
+                        severity: Severity::default(),
+                        message: None,
+                        program,
+                    }));
+                }
+            }
+        }
+    }
+
+    fn binding(&mut self, binding: &syntax::Let) {
+        let name = &binding.name;
+        if self.is_bound(&name.text) {
+            let message = format!("`{}` is already bound", name.text);
+            self.wrong(name.span, message);
+        }
+        let value = match &binding.value.kind {
+            ExprKind::Constant(_) => {
+                let message = "a host variable is an object, not a constant";
+                self.wrong(binding.value.span, message);
+                None
+            }
+            _ => self.path(&binding.value),
+        };
+        let value = value.filter(|(_, kinds): &(_, Kinds)| {
+            let is_object = kinds.is_object();
+            if !is_object {
+                let what = kinds.describe(self.scope.classes);
+                let message = format!("a host variable is an object, and this is {what}");
+                let diagnostic = Diagnostic::new(binding.value.span, message);
+                self.diagnostics.push(diagnostic);
+            }
+            is_object
+        });
+        self.lets.insert(name.text.clone(), value);
+    }
+
+    fn rule(&mut self, rule: &syntax::Rule) {
+        let name = &rule.name;
+        if self.rule_names.contains_key(&name.text) {
+            let message = format!("there is a rule `{}` already", name.text);
+            self.wrong(name.span, message);
+        }
+        self.rule_names.insert(name.text.clone(), name.span);
+        let statement = self.statement(&rule.statement);
+        let span = rule.statement.span();
+        let statement = match statement {
+            Some(Statement::Query(_)) => {
+                let message = "a query finds objects, and a rule must hold or not";
+                let hint = "count them: (num_of Node x: …) == 0";
+                self.report(Diagnostic::new(span, message).hint(hint));
+                None
+            }
+            Some(Statement::Value(value)) => {
+                let term = Term::Value(value, self.last_kinds.clone());
+                self.as_formula(term, span).map(Statement::Formula)
+            }
+            Some(Statement::Set(set)) => {
+                self.as_formula(Term::Set(set), span);
+                None
+            }
+            other => other,
+        };
+        let program = self.program(statement);
+        self.resolved.rules.extend(program.map(|program| Rule {
+            span: rule.span,
+            name: Some(name.text.clone()),
+            severity: rule.severity.unwrap_or_default(),
+            message: rule.message.as_ref().map(|it| it.text.clone()),
+            program,
+        }));
+    }
+
+    /// Gathers what a statement numbered, and starts anew.
+    fn program(&mut self, statement: Option<Statement>) -> Option<Program> {
+        let relations = std::mem::take(&mut self.relations);
+        let quantifiers = std::mem::take(&mut self.quantifiers);
+        let dereferences = std::mem::take(&mut self.dereferences);
+        Some(Program {
+            statement: statement?,
+            relations,
+            quantifiers,
+            dereferences,
+        })
+    }
+
+    fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
+        match statement {
+            syntax::Statement::Assertion(it) => {
+                self.assertion = Some(it.kind);
+                let formula = self.formula(&it.formula);
+                self.assertion = None;
+                self.all_quantified(&it.formula);
+                Some(Statement::Assertion(it.kind, formula?))
+            }
+            syntax::Statement::Gc(it) => self.gc(&it.kind).map(Statement::Gc),
+            syntax::Statement::Query(it) => self.query(it).map(Statement::Query),
+            syntax::Statement::Expr(it) => match self.term(it) {
+                Term::Formula(formula) => Some(Statement::Formula(formula)),
+                Term::Value(value, kinds) => {
+                    self.last_kinds = kinds;
+                    Some(Statement::Value(value))
+                }
+                Term::Set(set) => Some(Statement::Set(set)),
+                Term::Wrong => None,
+            },
+        }
+    }
+
+    /// What an assertion says outside its quantifiers is how they are joined.
+    fn all_quantified(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Binary(op, left, right) if !op.compares() => {
+                self.all_quantified(left);
+                self.all_quantified(right);
+            }
+            ExprKind::Not(of) => self.all_quantified(of),
+            ExprKind::Binary(..)
+            | ExprKind::Name(_)
+            | ExprKind::Host(_)
+            | ExprKind::Field(..)
+            | ExprKind::Element(..)
+            | ExprKind::Constant(_)
+            | ExprKind::InstanceOf(..)
+            | ExprKind::HasLabel(..) => {
+                let message = "an assertion speaks of all objects or of some";
+                let hint = "write `forall Node x: …` or `exists Node x: …`";
+                self.report(Diagnostic::new(expr.span, message).hint(hint));
+            }
+            // Told where they were met, if they are wrong here.
+            _ => (),
+        }
+    }
+
+    fn query(&mut self, query: &syntax::Query) -> Option<Query> {
+        let kind = QuantifierKind::SetOf;
+        let found = self.quantify(kind, query.span, query.class.as_ref(), &query.variable);
+        let body = match &query.body {
+            Some(body) => self.formula(body),
+            None => Some(Formula::Constant(true)),
+        };
+        let select = match &query.select {
+            syntax::Select::Objects => Some(Select::Objects),
+            syntax::Select::Count(_) => Some(Select::Count),
+            syntax::Select::Values(values) => {
+                let values = values.iter().map(|it| self.selected(it));
+                let values: Vec<_> = values.collect();
+                let values = values.into_iter().map(|it| Some(it?.0));
+                values.collect::<Option<Vec<_>>>().map(Select::Values)
+            }
+            syntax::Select::Fold(_, fold, of) => self.folded(*fold, of),
+        };
+        self.variables.pop();
+        let own = &mut self.quantifiers[found.0 as usize];
+        own.dereferences.sort_by_key(|it| it.path.steps.len());
+        own.body = body?;
+        Some(Query {
+            found,
+            select: select?,
+            limit: query.limit,
+        })
+    }
+
+    fn folded(&mut self, fold: Fold, of: &Expr) -> Option<Select> {
+        let (operand, kinds) = self.selected(of)?;
+        let is_text = kinds.is_text(self.scope.classes);
+        let fits = kinds.number || fold != Fold::Sum && (kinds.character || is_text);
+        if !fits {
+            let what = kinds.describe(self.scope.classes);
+            let message = match fold {
+                Fold::Sum => format!("a sum is of numbers, and this is {what}"),
+                _ => format!("this is {what}, which has no order"),
+            };
+            self.wrong(of.span, message);
+            return None;
+        }
+        Some(Select::Fold(fold, operand))
+    }
+
+    /// Something that a query tells of an object.
+    fn selected(&mut self, expr: &Expr) -> Option<(crate::resolved::Operand, Kinds)> {
+        match self.term(expr) {
+            Term::Value(value, kinds) => Some((value, kinds)),
+            Term::Wrong => None,
+            other => {
+                let what = other.describe(self.scope.classes);
+                let message = format!("a query selects values, and this is {what}");
+                self.wrong(expr.span, message);
+                None
+            }
+        }
+    }
+
+    fn gc(&mut self, kind: &GcAssertionKind) -> Option<GcAssertion> {
+        match kind {
+            GcAssertionKind::Instances(target, limit) => {
+                let class = self.class_target(target);
+                let limit = self.limit(limit, false);
+                Some(GcAssertion::Instances(class?, limit?))
+            }
+            GcAssertionKind::Volume(target, limit) => {
+                let class = self.class_target(target);
+                let limit = self.limit(limit, true);
+                Some(GcAssertion::Volume(class?, limit?))
+            }
+            GcAssertionKind::Unshared(target) => Some(GcAssertion::Unshared(self.target(target)?)),
+            GcAssertionKind::Dead(target) => Some(GcAssertion::Dead(self.target(target)?)),
+            GcAssertionKind::OwnedBy(owner, ownee) => {
+                let (owner, ownee) = (self.target(owner), self.target(ownee));
+                Some(GcAssertion::OwnedBy(owner?, ownee?))
+            }
+        }
+    }
+
+    fn class_target(&mut self, target: &syntax::Target) -> Option<ClassTarget> {
+        let span = target.what.span;
+        let Some(text) = target.what.as_class() else {
+            if target.what.kind != ExprKind::Wrong {
+                self.wrong(span, "the name of a class is needed here");
+            }
+            return None;
+        };
+        let (class, classes) = self.class(&Name { span, text }, target.only)?;
+        Some(ClassTarget {
+            class,
+            classes,
+            subclasses: !target.only,
+        })
+    }
+
+    /// A host variable before a class of the same name.
+    fn target(&mut self, target: &syntax::Target) -> Option<Target> {
+        let mut first = &target.what;
+        while let ExprKind::Field(of, _) | ExprKind::Element(of, _) = &first.kind {
+            first = of;
+        }
+        let is_object = match &first.kind {
+            ExprKind::Name(name) => self.is_bound(name),
+            ExprKind::Constant(Constant::Text(_)) => false,
+            _ => true,
+        };
+        if is_object {
+            if target.only {
+                self.wrong(target.span, "`only` is for classes, and this is an object");
+            }
+            return self.object(&target.what).map(Target::Object);
+        }
+        if let Some(text) = target.what.as_class()
+            && self.classes_named(&text).is_empty()
+        {
+            let message = format!("`{text}` is neither a host variable nor a class");
+            let classes = self.scope.classes.iter().map(|it| it.name.as_str());
+            let hosts = self.scope.hosts.iter().map(|(it, _)| it.as_str());
+            let lets = self.lets.keys().map(String::as_str);
+            let known = classes.chain(hosts).chain(lets);
+            let diagnostic = Diagnostic::new(target.what.span, message).meant(&text, known);
+            self.report(diagnostic);
+            return None;
+        }
+        self.class_target(target).map(Target::Class)
+    }
+
+    fn limit(&mut self, limit: &Limit, is_volume: bool) -> Option<u64> {
+        let value = match &limit.value.kind {
+            ExprKind::Constant(Constant::Integer(value)) => u64::try_from(*value).ok(),
+            ExprKind::Constant(Constant::Size(count, unit)) if is_volume => {
+                count.checked_mul(unit.bytes())
+            }
+            ExprKind::Wrong => return None,
+            _ => None,
+        };
+        // Fewer than none cannot be.
+        let most = match limit.strict {
+            true => value.and_then(|it| it.checked_sub(1)),
+            false => value,
+        };
+        if most.is_none() {
+            let message = match is_volume {
+                true => "a limit of bytes is needed here, such as `10 MiB`",
+                false => "a limit is a number of objects",
+            };
+            self.wrong(limit.value.span, message);
+        }
+        most
+    }
+}

@@ -1,0 +1,35 @@
+//! What a program says of its heap, as text.
+//!
+//! Two languages share one front end. DeAL (Reichenbach, Immerman, Smaragdakis, Aftandilian
+//! and Guyer, OOPSLA 2010) states what one traversal can check; PHALANX's expressions
+//! (Vechev, Yahav, Yorsh and Bloom, ISMM 2010) ask whatever can be asked, in as many
+//! traversals as it takes. Text becomes a tree as written ([`syntax`]), and against the
+//! classes of a heap that becomes a tree whose names are resolved ([`resolved`]).
+//!
+//! ```
+//! use heaphound_deal::fmt::{Style, format};
+//! use heaphound_deal::parse::parse;
+//!
+//! let text = "rule links-agree: assertion(forall Node x: reach[d](x) -> x.next.prev == x);";
+//! assert!(parse(text).diagnostics.is_empty());
+//! let symbols = format("heap.deal", text, Style::Unicode).unwrap();
+//! assert_eq!(
+//!     symbols,
+//!     "rule links-agree: assertion(∀x ∈ Node: reach[d](x) ⇒ x.next.prev == x);\n",
+//! );
+//! ```
+//!
+//! The way of a text: tokens (`lexer`), tree ([`parse`], [`syntax`]), names and types
+//! ([`check`], [`resolved`]); back to text ([`mod@fmt`]); what is wrong with it
+//! ([`diagnostic`]). The grammar, with an example of everything, is `docs/deal.md`.
+//!
+//! Nothing here looks at an object, and nothing here does I/O.
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod diagnostic;
+pub mod fmt;
+mod lexer;
+pub mod parse;
+pub mod resolved;
+pub mod syntax;

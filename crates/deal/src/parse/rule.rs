@@ -1,0 +1,282 @@
+//! Files: bindings, rules, and the statements in them.
+
+use super::Parser;
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::lexer::{TokenKind, continues_word};
+use crate::syntax::{
+    Assertion, AssertionKind, Expr, ExprKind, Fold, GcAssertion, GcAssertionKind, Item, Let, Limit,
+    Name, Query, Rule, Select, Severity, Statement, Target,
+};
+
+/// The names of GC assertions.
+const GC: [&str; 5] = ["instances", "volume", "unshared", "owned_by", "dead"];
+
+impl Parser<'_> {
+    /// All that a text consists of.
+    pub(super) fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while self.token().kind != TokenKind::End {
+            if self.eat(";") {
+                continue;
+            }
+            let before = self.at;
+            items.push(self.item());
+            let is_end = self.token().kind == TokenKind::End;
+            if !is_end && !self.eat(";") {
+                self.expected("`;`");
+                self.skip_to(&[";"]);
+                // A bracket that nothing opened.
+                if self.at == before || matches!(self.token().kind, TokenKind::Mark(_)) {
+                    self.advance();
+                }
+            }
+        }
+        items
+    }
+
+    fn item(&mut self) -> Item {
+        let start = self.span();
+        if !self.starts_item() {
+            return Item::Statement(self.statement());
+        }
+        if self.eat_word("let") {
+            let name = self.name("the name of a host variable");
+            self.expect("=", " behind the name");
+            let value = self.binary(6).expr;
+            let span = self.since(start);
+            return Item::Let(Let { span, name, value });
+        }
+        self.advance();
+        let name = self.rule_name();
+        let severity = match self.word_at(0) {
+            Some("error") => Some(Severity::Error),
+            Some("warning") => Some(Severity::Warning),
+            Some("note") => Some(Severity::Note),
+            // Something else stands there, or the colon is missing.
+            Some(word) => {
+                let known = || ["error", "warning", "note"].into_iter();
+                let diagnostic = Diagnostic::new(self.span(), format!("`{word}` is no severity"));
+                let diagnostic = match nearest(word, known()) {
+                    Some(_) => Some(diagnostic.meant(word, known())),
+                    None if self.is_nth(1, ":") => {
+                        Some(diagnostic.hint("there are error, warning and note"))
+                    }
+                    None => None,
+                };
+                diagnostic.map(|diagnostic| {
+                    self.report(diagnostic);
+                    Severity::Error
+                })
+            }
+            None => None,
+        };
+        if severity.is_some() {
+            self.advance();
+        }
+        let message = match self.token().kind {
+            TokenKind::Text(_) => Some(self.name_or_text("a message")),
+            _ => None,
+        };
+        self.expect(":", " and then what must hold");
+        let statement = self.statement();
+        Item::Rule(Rule {
+            span: self.since(start),
+            name,
+            severity,
+            message,
+            statement,
+        })
+    }
+
+    /// The name of a rule, which may have hyphens.
+    fn rule_name(&mut self) -> Name {
+        let span = self.span();
+        if !matches!(self.token().kind, TokenKind::Word(_)) {
+            return self.name_or_text("the name of a rule");
+        }
+        let rest = &self.text[span.start..];
+        let end = rest.find(|c| !continues_word(c) && c != '-');
+        let end = rest[..end.unwrap_or(rest.len())]
+            .trim_end_matches('-')
+            .len();
+        let end = (span.start + end).max(span.end);
+        while self.span().start < end {
+            self.advance();
+        }
+        let span = self.since(span);
+        let text = self.text[span.start..span.end].to_string();
+        Name { span, text }
+    }
+
+    fn statement(&mut self) -> Statement {
+        let word = self.word_at(0).unwrap_or_default().to_string();
+        let is_call = self.is_nth(1, "(");
+        let kind = match word.as_str() {
+            "assertion" => Some(AssertionKind::Plain),
+            "assertDisjoint" => Some(AssertionKind::Disjoint),
+            "unsafeAssert" => Some(AssertionKind::Unsafe),
+            _ => None,
+        };
+        let is_name = matches!(self.nth(1).kind, TokenKind::Word(_) | TokenKind::Text(_));
+        match kind {
+            Some(kind) if is_call => Statement::Assertion(self.assertion(kind)),
+            _ if is_call && GC.contains(&word.as_str()) => Statement::Gc(self.gc(&word)),
+            _ if word == "query" && is_name => Statement::Query(self.query()),
+            _ => Statement::Expr(self.expr()),
+        }
+    }
+
+    fn assertion(&mut self, kind: AssertionKind) -> Assertion {
+        let start = self.span();
+        self.advance();
+        self.advance();
+        let formula = match self.token().kind.clone() {
+            TokenKind::Text(text) if self.is_nth(1, ")") => self.formula_in_quotes(&text),
+            _ => self.expr(),
+        };
+        self.close(")");
+        Assertion {
+            span: self.since(start),
+            kind,
+            formula,
+        }
+    }
+
+    /// The paper passes formulas as strings: `assertion("forall …")`.
+    fn formula_in_quotes(&mut self, text: &str) -> Expr {
+        let span = self.span();
+        self.advance();
+        let (start, end) = (span.start + 1, span.end - 1);
+        // With escapes, places in the text would not be places in the string.
+        if self.text.get(start..end) != Some(text) {
+            let message = "a formula in quotes has no escapes";
+            self.diagnostics
+                .push(Diagnostic::new(span, message).hint("leave the quotes out"));
+            return Expr::new(span, ExprKind::Wrong);
+        }
+        let mut inner = Parser::new(self.text, start, end.max(start));
+        let formula = inner.expr();
+        if inner.token().kind != TokenKind::End {
+            inner.expected("the end of the formula");
+        }
+        self.diagnostics.append(&mut inner.diagnostics);
+        self.comments.append(&mut inner.comments);
+        formula
+    }
+
+    fn gc(&mut self, word: &str) -> GcAssertion {
+        let start = self.span();
+        self.advance();
+        self.advance();
+        let target = self.target();
+        let second = match word {
+            "owned_by" => {
+                self.expect(",", " and then what it owns");
+                Some(self.target())
+            }
+            _ => None,
+        };
+        self.close(")");
+        let kind = match (word, second) {
+            ("instances", _) => GcAssertionKind::Instances(target, self.limit()),
+            ("volume", _) => GcAssertionKind::Volume(target, self.limit()),
+            ("unshared", _) => GcAssertionKind::Unshared(target),
+            (_, Some(ownee)) => GcAssertionKind::OwnedBy(target, ownee),
+            (_, None) => GcAssertionKind::Dead(target),
+        };
+        let span = self.since(start);
+        GcAssertion { span, kind }
+    }
+
+    fn target(&mut self) -> Target {
+        let start = self.span();
+        let has_more = matches!(self.nth(1).kind, TokenKind::Word(_) | TokenKind::Text(_));
+        let only = has_more && self.eat_word("only");
+        let what = self.binary(6).expr;
+        let span = self.since(start);
+        Target { span, only, what }
+    }
+
+    fn limit(&mut self) -> Limit {
+        let start = self.span();
+        let strict = self.is("<");
+        if !self.eat("<") && !self.eat("<=") {
+            self.expected("`<=` and a limit");
+            // Another comparison: what follows it is still a limit.
+            if [">", ">=", "==", "=", "!="]
+                .iter()
+                .any(|mark| self.is(mark))
+            {
+                self.advance();
+            }
+        }
+        let value = self.binary(6).expr;
+        let span = self.since(start);
+        Limit {
+            span,
+            strict,
+            value,
+        }
+    }
+
+    fn query(&mut self) -> Query {
+        let start = self.span();
+        self.advance();
+        let (class, variable) = self.binder();
+        let body = match self.eat(":") {
+            true => Some(self.expr()),
+            false => None,
+        };
+        let select = match self.eat_word("select") {
+            true => self.select(),
+            false => Select::Objects,
+        };
+        let mut limit = None;
+        if self.eat_word("limit") {
+            limit = match self.token().kind {
+                TokenKind::Integer(value) => u64::try_from(value).ok(),
+                _ => None,
+            };
+            match limit {
+                Some(_) => self.advance(),
+                None => self.expected("how many at most"),
+            }
+        }
+        Query {
+            span: self.since(start),
+            class,
+            variable,
+            body,
+            select,
+            limit,
+        }
+    }
+
+    fn select(&mut self) -> Select {
+        let start = self.span();
+        let fold = match self.word_at(0).filter(|_| self.is_nth(1, "(")) {
+            Some("count") => {
+                self.advance();
+                self.advance();
+                self.close(")");
+                return Select::Count(self.since(start));
+            }
+            Some("sum") => Some(Fold::Sum),
+            Some("min") => Some(Fold::Min),
+            Some("max") => Some(Fold::Max),
+            _ => None,
+        };
+        if let Some(fold) = fold {
+            self.advance();
+            self.advance();
+            let of = self.expr();
+            self.close(")");
+            return Select::Fold(self.since(start), fold, of);
+        }
+        let mut values = vec![self.binary(6).expr];
+        while self.eat(",") {
+            values.push(self.binary(6).expr);
+        }
+        Select::Values(values)
+    }
+}

@@ -73,6 +73,7 @@ pub fn finding(
     };
     Finding {
         kind: "growth".into(),
+        class: None,
         severity: Severity::Warning,
         message,
         objects: vec![named(*class)],

@@ -38,6 +38,9 @@ pub(crate) trait Visitor: Send {
     const ARRIVALS: bool;
     /// Whether [`Visitor::edge_read`] is wanted.
     const READS: bool;
+    /// Whether [`Visitor::edge_read`] may be called for slots that refer to nothing, too: then
+    /// nobody need find out first.
+    const READS_ALL: bool = false;
     /// Whether [`Visitor::watched`] is wanted.
     const WATCHES: bool = false;
     /// Whether [`Visitor::unshared_again`] is wanted.
@@ -707,7 +710,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             true => self.ground.reach.covers(to),
             false => !to.is_null(),
         };
-        if V::READS && refers {
+        if V::READS && (V::READS_ALL || refers) {
             tag = self.visitor.edge_read(from, word, offset, to);
         }
         // Always written, sometimes kept: whether a slot is null (or invalid) cannot be

@@ -2,10 +2,10 @@
 //!
 //! Where an edge starts is known when its slot is read, and the class of its target when it
 //! arrives. What travels in between is a *place*: a small number for a slot of a class, found from
-//! the offset by one lookup and an addition. On arrival, place and class together give a row of a
-//! table that is as likely as not in the cache, where the edge is counted. Two kinds of edges may
-//! want the same row; the one that was there then goes to a slower table. Most objects of a
-//! class have one size, so that volumes are multiplied out in the end.
+//! the offset by one lookup and an addition. Edges that have arrived are counted some at a time:
+//! place and class together give a row of a table that is most likely in the cache. Two kinds of
+//! edges may want the same row; the one that was there then goes to a slower table. Most objects
+//! of a class have one size, so that volumes are multiplied out in the end.
 //!
 //! Each worker counts for itself; sums do not depend on who counted.
 //!
@@ -113,7 +113,14 @@ pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
     rest: Counters,
     again: Vec<Raw>,
     shaping: Shaping<'s>,
+    /// Edges that have arrived and are still to be counted: the first so many.
+    arrived: [(Raw, u32); BATCH],
+    waiting: usize,
 }
+
+/// Edges that are counted together. Their targets are still in the cache then, and the mark
+/// loop keeps its registers to itself.
+const BATCH: usize = 128;
 
 /// What all workers have counted together.
 pub(crate) struct Summed<'s> {
@@ -166,6 +173,36 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
             rest: Counters::new(&SlotIds::default()),
             again: Vec::new(),
             shaping,
+            arrived: [(Raw::NULL, 0); BATCH],
+            waiting: 0,
+        }
+    }
+
+    /// Counts the edges that have arrived. All their targets are marked.
+    #[cold]
+    #[inline(never)]
+    fn count_arrived(&mut self) {
+        let ground = self.ground;
+        for at in 0..std::mem::take(&mut self.waiting) {
+            let (to, place) = self.arrived[at];
+            // SAFETY: a live object, which has just been marked.
+            let class = unsafe { ground.base.header(to) }.load().class();
+            let key = (place as u64) << CLASS_BITS | class as u64;
+            // The golden ratio spreads numbers that are close to one another.
+            let at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
+            if self.rows[at].key != key {
+                self.replace(at, key);
+            }
+            let row = &mut self.rows[at];
+            row.references += 1;
+            if self.places.sizes[class as usize] == 0 {
+                let trace = ground.traces[class as usize];
+                // SAFETY: a live object of that class.
+                row.bytes += unsafe { trace.bytes(ground.base.object(to)) } as u64;
+            }
+            if SHAPES {
+                self.shaping.arrived(ground, row, to);
+            }
         }
     }
 
@@ -208,6 +245,7 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
         let mut counted = Counted::default();
         let (mut counters, mut shapings) = (Vec::new(), Vec::new());
         for mut worker in workers {
+            worker.count_arrived();
             for row in std::mem::take(&mut worker.rows) {
                 worker.put_by(row);
             }
@@ -233,6 +271,7 @@ impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, S
     /// A place; 0 comes from a root.
     type Tag = u32;
     const READS: bool = true;
+    const READS_ALL: bool = true;
     const ARRIVALS: bool = true;
     const AGAIN: bool = AGAIN;
     const DEGREES: bool = SHAPES;
@@ -258,24 +297,13 @@ impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, S
     }
 
     #[inline(always)]
-    fn edge_arrived(&mut self, place: u32, to: Raw, word: Word) {
-        let class = word.class();
-        let key = (place as u64) << CLASS_BITS | class as u64;
-        // The golden ratio spreads numbers that are close to one another.
-        let at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
-        if self.rows[at].key != key {
-            self.replace(at, key);
+    fn edge_arrived(&mut self, place: u32, to: Raw, _: Word) {
+        // Before it is added, for its target may not have been marked yet.
+        if self.waiting >= BATCH {
+            self.count_arrived();
         }
-        let row = &mut self.rows[at];
-        row.references += 1;
-        if self.places.sizes[class as usize] == 0 {
-            let trace = self.ground.traces[class as usize];
-            // SAFETY: a live object of that class.
-            row.bytes += unsafe { trace.bytes(self.ground.base.object(to)) } as u64;
-        }
-        if SHAPES {
-            self.shaping.arrived(self.ground, row, to);
-        }
+        self.arrived[self.waiting] = (to, place);
+        self.waiting += 1;
     }
 
     #[inline]

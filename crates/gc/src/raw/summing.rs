@@ -2,10 +2,12 @@
 //!
 //! Where an edge starts is known when its slot is read, and the class of its target when it
 //! arrives. What travels in between is a *place*: a small number for a slot of a class, found from
-//! the offset by one lookup and an addition. Edges that have arrived are counted some at a time:
-//! place and class together give a row of a table that is most likely in the cache. Two kinds of
-//! edges may want the same row; the one that was there then goes to a slower table. Most objects
-//! of a class have one size, so that volumes are multiplied out in the end.
+//! the offset by one lookup and an addition. Most slots lead to objects of one class, so that most
+//! arrivals are a comparison with the class that the place led to first, and a count. Others,
+//! and arrays, whose sizes differ, are counted in a row of a table that place and class together
+//! give. Two kinds of edges may want the same row; the one that was there then goes to a
+//! slower table. Most objects of a class have one size, so that volumes are multiplied out in
+//! the end.
 //!
 //! Each worker counts for itself; sums do not depend on who counted.
 //!
@@ -105,7 +107,9 @@ pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
     places: &'h Places,
     /// Objects and bytes of each class.
     classes: Vec<(usize, usize)>,
-    /// A power of two of them.
+    /// By place. Not for shapes, which want to know more of each edge.
+    leads: Vec<Lead>,
+    /// Where else places led. A power of two of them.
     rows: Vec<EdgeRow>,
     /// How far to shift a hash so that it is the place of a row.
     shift: u32,
@@ -113,14 +117,15 @@ pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
     rest: Counters,
     again: Vec<Raw>,
     shaping: Shaping<'s>,
-    /// Edges that have arrived and are still to be counted: the first so many.
-    arrived: [(Raw, u32); BATCH],
-    waiting: usize,
 }
 
-/// Edges that are counted together. Their targets are still in the cache then, and the mark
-/// loop keeps its registers to itself.
-const BATCH: usize = 128;
+/// Where a place led first, to objects of one size, and how often it has since.
+#[derive(Clone, Copy, Default)]
+struct Lead {
+    /// 0 if it has led nowhere.
+    class: u32,
+    references: u64,
+}
 
 /// What all workers have counted together.
 pub(crate) struct Summed<'s> {
@@ -168,41 +173,42 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
             ground,
             places,
             classes: vec![(0, 0); places.rows.len()],
+            leads: vec![Lead::default(); places.slots.len()],
             rows: vec![EdgeRow::default(); 1 << bits],
             shift: u64::BITS - bits,
             rest: Counters::new(&SlotIds::default()),
             again: Vec::new(),
             shaping,
-            arrived: [(Raw::NULL, 0); BATCH],
-            waiting: 0,
         }
     }
 
-    /// Counts the edges that have arrived. All their targets are marked.
-    #[cold]
+    /// Counts an edge that does not lead where its place led first.
     #[inline(never)]
-    fn count_arrived(&mut self) {
-        let ground = self.ground;
-        for at in 0..std::mem::take(&mut self.waiting) {
-            let (to, place) = self.arrived[at];
-            // SAFETY: a live object, which has just been marked.
-            let class = unsafe { ground.base.header(to) }.load().class();
-            let key = (place as u64) << CLASS_BITS | class as u64;
-            // The golden ratio spreads numbers that are close to one another.
-            let at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
-            if self.rows[at].key != key {
-                self.replace(at, key);
-            }
-            let row = &mut self.rows[at];
-            row.references += 1;
-            if self.places.sizes[class as usize] == 0 {
-                let trace = ground.traces[class as usize];
-                // SAFETY: a live object of that class.
-                row.bytes += unsafe { trace.bytes(ground.base.object(to)) } as u64;
-            }
-            if SHAPES {
-                self.shaping.arrived(ground, row, to);
-            }
+    fn elsewhere(&mut self, place: u32, to: Raw, class: u32) {
+        let size = self.places.sizes[class as usize];
+        let lead = &mut self.leads[place as usize];
+        if !SHAPES && lead.class == 0 && size > 0 {
+            *lead = Lead {
+                class,
+                references: 1,
+            };
+            return;
+        }
+        let key = (place as u64) << CLASS_BITS | class as u64;
+        // The golden ratio spreads numbers that are close to one another.
+        let at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
+        if self.rows[at].key != key {
+            self.replace(at, key);
+        }
+        let row = &mut self.rows[at];
+        row.references += 1;
+        if size == 0 {
+            let trace = self.ground.traces[class as usize];
+            // SAFETY: a live object of that class.
+            row.bytes += unsafe { trace.bytes(self.ground.base.object(to)) } as u64;
+        }
+        if SHAPES {
+            self.shaping.arrived(self.ground, row, to);
         }
     }
 
@@ -245,7 +251,16 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
         let mut counted = Counted::default();
         let (mut counters, mut shapings) = (Vec::new(), Vec::new());
         for mut worker in workers {
-            worker.count_arrived();
+            let leads = std::mem::take(&mut worker.leads);
+            for (lead, place) in leads.into_iter().zip(0u64..) {
+                if lead.class > 0 {
+                    worker.put_by(EdgeRow {
+                        key: place << CLASS_BITS | lead.class as u64,
+                        references: lead.references,
+                        ..EdgeRow::default()
+                    });
+                }
+            }
             for row in std::mem::take(&mut worker.rows) {
                 worker.put_by(row);
             }
@@ -297,13 +312,13 @@ impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, S
     }
 
     #[inline(always)]
-    fn edge_arrived(&mut self, place: u32, to: Raw, _: Word) {
-        // Before it is added, for its target may not have been marked yet.
-        if self.waiting >= BATCH {
-            self.count_arrived();
+    fn edge_arrived(&mut self, place: u32, to: Raw, word: Word) {
+        let class = word.class();
+        let lead = &mut self.leads[place as usize];
+        match lead.class == class {
+            true => lead.references += 1,
+            false => self.elsewhere(place, to, class),
         }
-        self.arrived[self.waiting] = (to, place);
-        self.waiting += 1;
     }
 
     #[inline]

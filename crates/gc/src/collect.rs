@@ -452,6 +452,8 @@ impl HeapInner {
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
+        let plan = self.prepare_summary(self.ground(&collector.traces));
+        let mut summed = None;
         // One view can be part of a collection. Whoever asks now has it; else those who always ask.
         let mut owed = Owed::default();
         let mut told = Vec::new();
@@ -482,7 +484,7 @@ impl HeapInner {
             false => Vec::new(),
         };
         // Where many objects are to be counted, it is quicker to count all.
-        let all = census.is_some() || assertions.counts_many();
+        let all = census.is_some() || plan.is_some() || assertions.counts_many();
         if !all {
             for class in &wanted {
                 let trace = &mut collector.traces[class.0 as usize];
@@ -491,7 +493,14 @@ impl HeapInner {
         }
         let job = (self.ground(&collector.traces), phase);
         let (found, waits) = (&mut total, &mut waiting);
-        let counted = match (all, checks && assertions.watches()) {
+        let watches = checks && assertions.watches();
+        let counted = match (all, watches) {
+            _ if let Some(plan) = &plan => {
+                let mut sum = self.sum(job, plan, watches, found, waits);
+                let counted = std::mem::take(&mut sum.counted);
+                summed = Some(sum);
+                counted
+            }
             (true, true) => self.count::<true, true>(job, found, waits),
             (true, false) => self.count::<true, false>(job, found, waits),
             (false, true) => self.count::<false, true>(job, found, waits),
@@ -525,8 +534,15 @@ impl HeapInner {
             self.space.begin_epoch();
             ground = self.ground(&collector.traces);
             (total, waiting) = (Marked::default(), Waiting::default());
-            let phase = Phase::Roots(Owed::default());
-            self.close(ground, phase, &mut total, &mut waiting, || ());
+            let job = (ground, Phase::Roots(Owed::default()));
+            let (found, waits) = (&mut total, &mut waiting);
+            match &plan {
+                Some(plan) => summed = Some(self.sum(job, plan, false, found, waits)),
+                None => drop(self.close(job.0, job.1, found, waits, || ())),
+            }
+        }
+        if let (Some(plan), Some(summed)) = (&plan, summed) {
+            self.observe_summary(plan, summed, collector.allocated_bytes, &mut told);
         }
         let number = self.collections();
         assertions.note(number, told, &mut collector.verdict);

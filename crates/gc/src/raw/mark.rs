@@ -38,12 +38,18 @@ pub(crate) trait Visitor: Send {
     const ARRIVALS: bool;
     /// Whether [`Visitor::edge_read`] is wanted.
     const READS: bool;
+    /// Whether [`Visitor::edge_read`] may be called for slots that refer to nothing, too: then
+    /// nobody need find out first.
+    const READS_ALL: bool = false;
     /// Whether [`Visitor::watched`] is wanted.
     const WATCHES: bool = false;
     /// Whether [`Visitor::met`] is wanted.
     const MEETS: bool = false;
     /// Whether [`Visitor::object`] is wanted only of classes whose trace word says so.
     const FEW: bool = false;
+    /// Whether the visitor counts arrivals in the header. They are then told when their target
+    /// is marked, and its count starts at 0.
+    const DEGREES: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
 
@@ -54,6 +60,13 @@ pub(crate) trait Visitor: Send {
     fn edge_read(&mut self, from: Raw, word: Word, offset: usize, to: Raw) -> Self::Tag {
         let _ = (from, word, offset, to);
         Self::Tag::default()
+    }
+
+    /// The tag as a number of four bytes, if it is one. Then an edge is stored as one word:
+    /// what was just stored in halves cannot be loaded whole without waiting for the cache.
+    #[inline(always)]
+    fn as_number(_: Self::Tag) -> Option<u32> {
+        None
     }
 
     /// The target of an edge has its header in the cache now.
@@ -285,6 +298,7 @@ impl<const FIRST: bool> Marker for OnceMark<FIRST> {
 
 /// A reference to start from, and what it brings along.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct Start<T> {
     pub(crate) to: Raw,
     pub(crate) tag: T,
@@ -434,12 +448,22 @@ impl<T: Copy> Top<T> {
     /// predicted, and so is no reason to branch.
     ///
     /// # Safety
-    /// There is room for another entry.
+    /// There is room for another entry; `number` is its tag, if that is a number of four bytes.
     #[inline(always)]
-    unsafe fn push_if(&mut self, keep: bool, entry: Entry<T>) {
+    unsafe fn push_if(&mut self, keep: bool, entry: Entry<T>, number: Option<u32>) {
         debug_assert!(self.len < self.room);
-        // SAFETY: the caller's promise.
-        unsafe { self.start.add(self.len).write(entry) };
+        // SAFETY: the caller's promise. An entry with a number is two numbers of four bytes, in
+        // that order.
+        unsafe {
+            let place = self.start.add(self.len);
+            match number {
+                Some(tag) if cfg!(target_endian = "little") => {
+                    let whole = entry.to.0 as u64 | (tag as u64) << 32;
+                    place.cast::<u64>().write_unaligned(whole);
+                }
+                _ => place.write(entry),
+            }
+        }
         self.len += keep as usize;
     }
 
@@ -604,12 +628,15 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         // SAFETY: slots of live objects and roots refer to live objects (H3).
         let header = unsafe { base.header(entry.to) };
         let word = header.load();
-        if V::ARRIVALS {
+        if V::ARRIVALS && !V::DEGREES {
             self.visitor.edge_arrived(entry.tag, entry.to, word);
         }
         match marker.look(word) {
             Look::New | Look::Last => {}
             Look::Old => {
+                if V::DEGREES {
+                    self.visitor.edge_arrived(entry.tag, entry.to, word);
+                }
                 if V::MEETS {
                     self.visitor.met(entry.to, word);
                 }
@@ -622,6 +649,28 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 self.marked.aside.push(entry.to);
                 return None;
             }
+        }
+        if V::DEGREES {
+            let fresh = |word: Word| marker.mark(word).with_degree(0);
+            let before = match PARALLEL {
+                // Others count in the same word.
+                true => header.update(|word| match marker.is_marked(word) {
+                    true => word,
+                    false => fresh(word),
+                }),
+                false => {
+                    header.store(fresh(word));
+                    word
+                }
+            };
+            self.visitor.edge_arrived(entry.tag, entry.to, word);
+            if PARALLEL && marker.is_marked(before) {
+                if V::MEETS {
+                    self.visitor.met(entry.to, before);
+                }
+                return None;
+            }
+            return Some(word);
         }
         let marked = marker.mark(word);
         if PARALLEL {
@@ -758,11 +807,11 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             true => self.ground.reach.covers(to),
             false => !to.is_null(),
         };
-        if V::READS && refers {
+        if V::READS && (V::READS_ALL || refers) {
             tag = self.visitor.edge_read(from, word, offset, to);
         }
         // SAFETY: the caller made room for one more.
-        unsafe { top.push_if(refers, Entry { to, tag }) };
+        unsafe { top.push_if(refers, Entry { to, tag }, V::as_number(tag)) };
     }
 
     #[inline(never)]

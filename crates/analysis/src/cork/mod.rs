@@ -1,0 +1,420 @@
+//! Cork: which classes grow without end, and which data structure holds them.
+//!
+//! A [`Cork`] is fed the summary of each full collection, and of no other: a nursery
+//! collection sees young objects alone, so that every old class would appear to shrink.
+//! It compares volumes with those of the collection before and ranks classes and the edges of
+//! the points-from graph by how likely they grow for ever. A class with a high rank is a
+//! **candidate**; the **slice** from it along growing edges names the data structure.
+//!
+//! Only volumes of the last collection are kept, beside ranks; slope ranking keeps a
+//! window of them.
+//!
+//! Elsewhere: the arithmetic of ranks (`rank.rs`), slices (`slice.rs`), an object that shows the
+//! growth (`sample.rs`), findings (`tell.rs`).
+
+mod rank;
+mod sample;
+mod slice;
+mod tell;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+
+use heaphound_heap::ClassId;
+
+use self::rank::{Change, History, Rank};
+pub use self::sample::sample;
+pub use self::slice::{Slice, SliceEdge};
+pub use self::tell::finding;
+use crate::slot::SlotIds;
+use crate::summary::{PointsFrom, Summary};
+
+/// How ranks are made and when a class is reported.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// Ratio or slope.
+    pub ranking: Ranking,
+    /// A class is reported when its rank is above this.
+    pub threshold: f64,
+    /// It must have been potentially growing in so many collections: most programs grow
+    /// while they start. Never less than 2.
+    pub patience: u32,
+    /// Whether a class that has stopped growing is forgotten.
+    pub forget: bool,
+    /// What it has grown by must be this part of the heap's volume.
+    pub significance: f64,
+}
+
+/// How a volume's growth becomes a rank.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Ranking {
+    /// By its own growth, in percent; a volume that falls by more than `decay` (0.15) starts
+    /// anew.
+    Ratio {
+        /// The part of its volume that a class may lose and still be growing.
+        decay: f64,
+    },
+    /// By its share of the heap's growth since `window` collections ago.
+    Slope {
+        /// How many collections to look back.
+        window: usize,
+    },
+}
+
+impl Default for Options {
+    /// Ratio ranking, with the published decay and threshold, that forgets.
+    fn default() -> Self {
+        Self {
+            ranking: Ranking::Ratio { decay: 0.15 },
+            threshold: 100.0,
+            patience: 5,
+            forget: true,
+            significance: 0.001,
+        }
+    }
+}
+
+impl Options {
+    /// Ratio ranking as it was published: early, and nothing is forgotten.
+    pub fn published() -> Self {
+        Self {
+            patience: 2,
+            forget: false,
+            significance: 0.0,
+            ..Self::default()
+        }
+    }
+
+    /// Slope ranking as it was published: any rank above 0 is reported.
+    pub fn slope(window: usize) -> Self {
+        Self {
+            ranking: Ranking::Slope {
+                window: window.max(1),
+            },
+            threshold: 0.0,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a class is in the report, in a heap of that volume.
+    fn is_candidate(&self, rank: &Rank, history: &History, heap_bytes: u64) -> bool {
+        let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
+        let stands = match history.reported {
+            true => history.stays(),
+            false => history.enters(rank),
+        };
+        rank.rank as f64 > self.threshold
+            && rank.phases as u32 >= self.patience.max(2)
+            && (stands || !self.forget)
+            && grown > 0
+            && grown as f64 >= self.significance * heap_bytes as f64
+    }
+}
+
+/// Finds growth in a series of summaries.
+#[derive(Clone, Debug, Default)]
+pub struct Cork {
+    options: Options,
+    /// By class id.
+    classes: Vec<Rank>,
+    /// Of the classes that change; most do not.
+    histories: BTreeMap<ClassId, History>,
+    /// Ordered by class, then by the class that points to it.
+    edges: Vec<EdgeRank>,
+    /// The last volumes, oldest first; only for slope ranking.
+    window: VecDeque<Volumes>,
+    occupancy: Occupancy,
+    collections: u64,
+    allocated_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct EdgeRank {
+    class: ClassId,
+    from: ClassId,
+    rank: Rank,
+}
+
+/// The volumes of one collection.
+#[derive(Clone, Debug)]
+struct Volumes {
+    heap: u64,
+    classes: Vec<u64>,
+    edges: Vec<(ClassId, ClassId, u64)>,
+}
+
+/// A class that grows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// The class.
+    pub class: ClassId,
+    /// Its live objects.
+    pub objects: u64,
+    /// Its volume.
+    pub volume_bytes: u64,
+    /// How likely it grows without end; compare with [`Options::threshold`].
+    pub rank: f64,
+    /// Full collections for which it has been growing.
+    pub phases: u32,
+    /// What it has grown by in that time.
+    pub grown_bytes: u64,
+    /// Bytes that it grows by from collection to collection, on average.
+    pub bytes_per_collection: f64,
+    /// Bytes that it grows by while the program allocates a million bytes; none if it is not
+    /// known what was allocated.
+    pub bytes_per_mb: Option<f64>,
+    /// The growing edges that lead to what holds it.
+    pub slice: Slice,
+}
+
+impl Cork {
+    /// Nothing seen yet.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in the summary of a full collection, by when the program had allocated so
+    /// many bytes since it began.
+    pub fn observe(&mut self, summary: &Summary, ids: &SlotIds, allocated_bytes: u64) {
+        let total = summary.volume_bytes();
+        let points_from = summary.points_from(ids);
+        let mut window = std::mem::take(&mut self.window);
+        // Before the window is full, it is as long as there is something to look back at.
+        let steps = Steps::new(self.options.ranking, window.front(), total);
+        self.rank_classes(&steps, summary, allocated_bytes);
+        self.rank_edges(&steps, &points_from);
+        if let Ranking::Slope { window: length } = self.options.ranking {
+            window.push_back(Volumes::of(summary, &points_from));
+            while window.len() > length.max(1) {
+                window.pop_front();
+            }
+        }
+        self.window = window;
+        self.occupancy.push(allocated_bytes, total);
+        self.collections += 1;
+        self.allocated_bytes = allocated_bytes;
+    }
+
+    fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, allocated_bytes: u64) {
+        let last = summary.classes().last().map_or(0, |(id, _)| id.0 as usize);
+        let count = self.classes.len().max(last + 1);
+        self.classes.resize(count, Rank::default());
+        for (id, rank) in self.classes.iter_mut().enumerate() {
+            let (before, phases) = (rank.volume_bytes, rank.phases);
+            let class = ClassId(id as u32);
+            let volume = summary.class(class).volume_bytes;
+            let known = self.histories.get(&class).copied();
+            if (before, volume) == (0, 0) && known.is_none() {
+                continue;
+            }
+            let mut history = known.unwrap_or_else(|| History::new(before, self.allocated_bytes));
+            let then = |old: &Volumes| old.classes.get(id).copied();
+            match steps.step(rank, volume, then) {
+                Change::New if volume == 0 => history.wait(),
+                Change::New | Change::Fell => history.restart(phases, volume, allocated_bytes),
+                Change::Grew | Change::Held => {
+                    let stands = history.follow(rank, before, self.allocated_bytes);
+                    if !stands && self.options.forget {
+                        *rank = Rank::new(volume);
+                    }
+                }
+            }
+            history.reported = self.options.is_candidate(rank, &history, steps.heap_bytes);
+            match history.is_idle(volume) {
+                true => self.histories.remove(&class),
+                false => self.histories.insert(class, history),
+            };
+        }
+    }
+
+    fn rank_edges(&mut self, steps: &Steps<'_>, points_from: &[PointsFrom]) {
+        let mut known = std::mem::take(&mut self.edges).into_iter().peekable();
+        let mut edges = Vec::with_capacity(points_from.len());
+        for edge in points_from {
+            let key = (edge.class, edge.from);
+            // What is passed over has vanished.
+            while known.next_if(|it| (it.class, it.from) < key).is_some() {}
+            let same = known.next_if(|it| (it.class, it.from) == key);
+            let mut rank = same.map_or(Rank::default(), |it| it.rank);
+            steps.step(&mut rank, edge.volume_bytes, |old| old.edge(key));
+            if self.options.forget {
+                rank.forget_if_quiet();
+            }
+            edges.push(EdgeRank {
+                class: edge.class,
+                from: edge.from,
+                rank,
+            });
+        }
+        self.edges = edges;
+    }
+
+    /// The classes that grow, highest rank first, given the summary that was taken in last.
+    pub fn candidates(&self, summary: &Summary, ids: &SlotIds) -> Vec<Candidate> {
+        let reported = self.histories.iter().filter(|it| it.1.reported);
+        let ranked = reported.map(|(&id, history)| (id, self.classes[id.0 as usize], history));
+        let mut growing: Vec<(ClassId, Rank, &History)> = ranked.collect();
+        growing.sort_by(|(a, x, _), (b, y, _)| {
+            let order = y.rank.partial_cmp(&x.rank).unwrap_or(Ordering::Equal);
+            order.then(a.cmp(b))
+        });
+        if growing.is_empty() {
+            return Vec::new();
+        }
+        let points_from = summary.points_from(ids);
+        let candidate = |(class, rank, history): (ClassId, Rank, &History)| {
+            let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
+            let allocated = self.allocated_bytes.saturating_sub(history.base_allocated);
+            Candidate {
+                class,
+                objects: summary.class(class).objects,
+                volume_bytes: rank.volume_bytes,
+                rank: rank.rank as f64,
+                phases: rank.phases as u32,
+                grown_bytes: grown,
+                bytes_per_collection: grown as f64 / rank.phases as f64,
+                bytes_per_mb: (allocated > 0).then(|| grown as f64 * 1e6 / allocated as f64),
+                slice: slice::slice(class, &points_from, summary, ids, |class, from| {
+                    self.edge_rank(class, from)
+                }),
+            }
+        };
+        growing.into_iter().map(candidate).collect()
+    }
+
+    /// The rank of a class; 0 if it is not growing.
+    pub fn class_rank(&self, class: ClassId) -> f64 {
+        let found = self.classes.get(class.0 as usize);
+        found.map_or(0.0, |rank| rank.rank as f64)
+    }
+
+    /// The rank of an edge of the points-from graph: objects of `class`, pointed to by `from`.
+    pub fn edge_rank(&self, class: ClassId, from: ClassId) -> f64 {
+        let key = (class, from);
+        let found = self.edges.binary_search_by_key(&key, |e| (e.class, e.from));
+        found.map_or(0.0, |at| self.edges[at].rank.rank as f64)
+    }
+
+    /// How many full collections have been taken in.
+    pub fn collections(&self) -> u64 {
+        self.collections
+    }
+
+    /// Live volume over bytes allocated, as far as it is remembered, oldest first.
+    pub fn occupancy(&self) -> &[(u64, u64)] {
+        &self.occupancy.points
+    }
+
+    /// Bytes of memory that ranks and volumes take.
+    pub fn memory_bytes(&self) -> usize {
+        let window = |it: &Volumes| it.classes.len() * 8 + it.edges.len() * 16;
+        self.classes.capacity() * size_of::<Rank>()
+            + self.histories.len() * (size_of::<ClassId>() + size_of::<History>())
+            + self.edges.capacity() * size_of::<EdgeRank>()
+            + self.window.iter().map(window).sum::<usize>()
+            + self.occupancy.points.capacity() * 16
+    }
+}
+
+/// How ranks change from one collection to the next.
+struct Steps<'a> {
+    ranking: Ranking,
+    old: Option<&'a Volumes>,
+    heap_bytes: u64,
+}
+
+impl<'a> Steps<'a> {
+    fn new(ranking: Ranking, old: Option<&'a Volumes>, heap_bytes: u64) -> Self {
+        Self {
+            ranking,
+            old,
+            heap_bytes,
+        }
+    }
+
+    /// Takes a volume into a rank; `then` finds what it was at the start of the window.
+    fn step(
+        &self,
+        rank: &mut Rank,
+        volume_bytes: u64,
+        then: impl Fn(&Volumes) -> Option<u64>,
+    ) -> Change {
+        match self.ranking {
+            Ranking::Ratio { decay } => rank.ratio(volume_bytes, decay),
+            Ranking::Slope { .. } => rank.slope(volume_bytes, self.share(volume_bytes, then)),
+        }
+    }
+
+    /// What part of the heap's growth is this one's.
+    fn share(&self, volume_bytes: u64, then: impl Fn(&Volumes) -> Option<u64>) -> f64 {
+        let share = |old: &Volumes| {
+            let heap = self.heap_bytes as f64 - old.heap as f64;
+            let own = volume_bytes as f64 - then(old)? as f64;
+            // Whoever shrinks has a negative share, whether or not the heap shrinks too.
+            (heap != 0.0).then(|| own / heap.abs())
+        };
+        self.old.and_then(share).unwrap_or(0.0)
+    }
+}
+
+impl Volumes {
+    fn of(summary: &Summary, points_from: &[PointsFrom]) -> Self {
+        let last = summary.classes().last().map_or(0, |(id, _)| id.0);
+        let volume = |id| summary.class(ClassId(id)).volume_bytes;
+        let edge = |edge: &PointsFrom| (edge.class, edge.from, edge.volume_bytes);
+        Self {
+            heap: summary.volume_bytes(),
+            classes: (0..=last).map(volume).collect(),
+            edges: points_from.iter().map(edge).collect(),
+        }
+    }
+
+    fn edge(&self, (class, from): (ClassId, ClassId)) -> Option<u64> {
+        let found = self
+            .edges
+            .binary_search_by_key(&(class, from), |&(class, from, _)| (class, from));
+        found.ok().map(|at| self.edges[at].2)
+    }
+}
+
+/// Live volume over bytes allocated, for a plot: all collections, or every second, every
+/// fourth, … once there have been many.
+#[derive(Clone, Debug)]
+struct Occupancy {
+    points: Vec<(u64, u64)>,
+    every: u64,
+    seen: u64,
+}
+
+/// A plot shows no more.
+const MAX_POINTS: usize = 512;
+
+impl Default for Occupancy {
+    fn default() -> Self {
+        Self {
+            points: Vec::new(),
+            every: 1,
+            seen: 0,
+        }
+    }
+}
+
+impl Occupancy {
+    fn push(&mut self, allocated_bytes: u64, volume_bytes: u64) {
+        if self.seen.is_multiple_of(self.every) {
+            if self.points.len() == MAX_POINTS {
+                let mut keep = false;
+                self.points.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.every *= 2;
+            }
+            self.points.push((allocated_bytes, volume_bytes));
+        }
+        self.seen += 1;
+    }
+}

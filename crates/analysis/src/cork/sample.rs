@@ -1,0 +1,58 @@
+//! An object that shows the growth, with its path.
+
+use heaphound_heap::path::{Reached, Search, Trail};
+use heaphound_heap::trace::Traceable;
+use heaphound_heap::{ClassId, ClassInfo};
+
+use super::Candidate;
+use crate::summary::live;
+
+/// So many objects are looked at, to find one whose path goes through the slice.
+const MOST_LOOKED_AT: usize = 256;
+
+/// An object of a candidate's class, with the way to it from a root. Preferred are objects that
+/// the slice leads to, by a path that goes along the slice; then short paths. `classes` are
+/// those by which the candidate was found; the view's own may have other numbers.
+pub fn sample<T: Traceable>(
+    view: &T,
+    candidate: &Candidate,
+    classes: &[ClassInfo],
+) -> Option<Trail<T::Object>> {
+    // More than one class may have the name.
+    let here = |class: ClassId| -> Vec<ClassId> {
+        let name = &classes[class.0 as usize - 1].name;
+        let same = view.classes().iter().filter(|it| it.name == *name);
+        same.map(|it| it.id).collect()
+    };
+    let is = |object: T::Object, classes: &[ClassId]| classes.contains(&view.class_of(object));
+    let class = &here(candidate.class)[..];
+    let chain = candidate.slice.chain.iter();
+    let holders: Vec<Vec<ClassId>> = chain.map(|edge| here(edge.from)).collect();
+    let mut objects = Vec::new();
+    for object in live(view, 1) {
+        match holders.first() {
+            Some(holder) if is(object, holder) => view.for_each_target(object, |to| {
+                if is(to, class) {
+                    objects.push(to);
+                }
+            }),
+            None if is(object, class) => objects.push(object),
+            _ => {}
+        }
+    }
+    objects.sort_unstable();
+    objects.dedup();
+    // From all of them alike, old and new.
+    let step = objects.len().div_ceil(MOST_LOOKED_AT).max(1);
+    let objects: Vec<T::Object> = objects.into_iter().step_by(step).collect();
+    let reached = Reached::new(view, &mut view.visits(), &Search::everywhere(), &objects);
+    let along = |trail: &Trail<T::Object>| {
+        let before = trail.objects.iter().rev().skip(1);
+        let same = before
+            .zip(&holders)
+            .take_while(|(object, holder)| is(**object, holder));
+        same.count()
+    };
+    let trails = objects.iter().filter_map(|&object| reached.trail(object));
+    trails.min_by_key(|trail| (std::cmp::Reverse(along(trail)), trail.objects.len()))
+}

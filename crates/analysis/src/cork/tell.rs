@@ -1,0 +1,85 @@
+//! Growth as a finding.
+
+use heaphound_heap::finding::{Evidence, Finding, Hop, Named, Path, Severity};
+use heaphound_heap::{ClassId, ClassInfo};
+
+use super::{Candidate, SliceEdge};
+use crate::slot::SlotIds;
+
+/// A candidate as a finding. Its evidence is the way through classes and slots that grows,
+/// which is also what it is known by from run to run.
+pub fn finding(
+    candidate: &Candidate,
+    classes: &[ClassInfo],
+    ids: &SlotIds,
+    collection: Option<u64>,
+) -> Finding {
+    let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
+    let named = |class| Named {
+        name: name(class),
+        class: name(class),
+    };
+    let Candidate { class, slice, .. } = candidate;
+    let slot_of = |edge: &SliceEdge| match edge.slots.first() {
+        Some(slot) => ids.name(classes, slot.slot).to_string(),
+        None => String::new(),
+    };
+    let mut message = format!(
+        "{} grows: {} objects, {} bytes, {:.0} more with each of {} full collections",
+        name(*class),
+        candidate.objects,
+        candidate.volume_bytes,
+        candidate.bytes_per_collection,
+        candidate.phases,
+    );
+    if let Some(rate) = candidate.bytes_per_mb {
+        message += &format!(", {rate:.0} for each MB allocated");
+    }
+    let chain = slice.chain.iter().rev();
+    let path = Path {
+        root: None,
+        first: named(slice.chain.last().map_or(*class, |edge| edge.from)),
+        hops: chain
+            .map(|edge| Hop {
+                slot: slot_of(edge),
+                index: None,
+                to: named(edge.class),
+            })
+            .collect(),
+    };
+    let mut notes: Vec<String> = slice
+        .edges
+        .iter()
+        .flat_map(|edge| edge.slots.iter().map(move |slot| (edge, slot)))
+        .map(|(edge, slot)| {
+            let holder = ids.full_name(classes, slot.slot);
+            format!(
+                "{holder} → {}: {} references to {} bytes, growing",
+                name(edge.class),
+                slot.references,
+                slot.volume_bytes
+            )
+        })
+        .collect();
+    if !slice.complete {
+        notes.push("more slots grow than are listed".into());
+    }
+    let evidence = match path.hops.is_empty() {
+        true => Vec::new(),
+        false => vec![Evidence {
+            label: "it grows through".into(),
+            path,
+        }],
+    };
+    Finding {
+        kind: "growth".into(),
+        class: None,
+        severity: Severity::Warning,
+        message,
+        objects: vec![named(*class)],
+        evidence,
+        place: None,
+        collection,
+        notes,
+    }
+}

@@ -1,0 +1,274 @@
+//! Summary graphs for other tools: DOT, GraphML, JSON.
+//!
+//! ```
+//! use heaphound_analysis::export::Picture;
+//! use heaphound_analysis::slot::SlotIds;
+//! use heaphound_analysis::summary::summarize;
+//! use heaphound_heap::snapshot::SnapshotBuilder;
+//! use heaphound_heap::view::HeapView;
+//!
+//! let heap = SnapshotBuilder::default().finish().unwrap();
+//! let ids = SlotIds::new(heap.classes());
+//! let picture = Picture::points_from(&summarize(&heap), heap.classes(), &ids);
+//! assert!(picture.dot().starts_with("digraph"));
+//! ```
+
+use std::fmt::Write;
+
+use heaphound_heap::{ClassId, ClassInfo};
+use serde::Serialize;
+
+use crate::shape::{Backbones, Degrees, Distribution};
+use crate::slot::SlotIds;
+use crate::summary::Summary;
+
+/// A graph in names and numbers, to be written in one form or another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Picture<'a> {
+    schema_version: u32,
+    graph: &'static str,
+    classes: Vec<Node<'a>>,
+    edges: Vec<Edge<'a>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Node<'a> {
+    id: u32,
+    class: &'a str,
+    objects: u64,
+    volume_bytes: u64,
+    roots: u64,
+    /// Of a backbone, how many objects have 0, 1, 2 and more references, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incoming: Option<Distribution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outgoing: Option<Distribution>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Edge<'a> {
+    /// The node where it starts.
+    source: u32,
+    target: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot: Option<&'a str>,
+    references: u64,
+    volume_bytes: u64,
+}
+
+impl<'a> Picture<'a> {
+    /// The class points-from graph: from each class to those that point to it.
+    pub fn points_from(summary: &Summary, classes: &'a [ClassInfo], ids: &SlotIds) -> Self {
+        let edges = summary.points_from(ids).into_iter();
+        let edges = edges.map(|edge| Edge {
+            source: edge.class.0,
+            target: edge.from.0,
+            slot: None,
+            references: edge.references,
+            volume_bytes: edge.volume_bytes,
+        });
+        Self::new("points-from", summary, classes, edges.collect())
+    }
+
+    /// The class field-wise summary graph: from each class, slot by slot, to those that it
+    /// points to.
+    pub fn field_wise(summary: &Summary, classes: &'a [ClassInfo], ids: &SlotIds) -> Self {
+        let edges = summary.edges().iter().filter_map(|edge| {
+            Some(Edge {
+                source: ids.class_of(edge.slot)?.0,
+                target: edge.to.0,
+                slot: Some(ids.name(classes, edge.slot)),
+                references: edge.references,
+                volume_bytes: edge.volume_bytes,
+            })
+        });
+        Self::new("field-wise", summary, classes, edges.collect())
+    }
+
+    /// The same with the degrees of backbones, which are given in their order.
+    pub fn with_degrees(mut self, backbones: &Backbones, degrees: &[Degrees]) -> Self {
+        for node in &mut self.classes {
+            let place = backbones.place(ClassId(node.id));
+            if let Some(degrees) = place.and_then(|place| degrees.get(place)) {
+                node.incoming = Some(degrees.incoming);
+                node.outgoing = Some(degrees.outgoing);
+            }
+        }
+        self
+    }
+
+    fn new(
+        graph: &'static str,
+        summary: &Summary,
+        classes: &'a [ClassInfo],
+        edges: Vec<Edge<'a>>,
+    ) -> Self {
+        let nodes = summary.classes().map(|(id, total)| Node {
+            id: id.0,
+            class: &classes[id.0 as usize - 1].name,
+            objects: total.objects,
+            volume_bytes: total.volume_bytes,
+            roots: total.roots,
+            incoming: None,
+            outgoing: None,
+        });
+        Self {
+            schema_version: 1,
+            graph,
+            classes: nodes.collect(),
+            edges,
+        }
+    }
+
+    /// The graph as JSON.
+    pub fn json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a graph has only plain data");
+        text.push('\n');
+        text
+    }
+
+    /// The graph in Graphviz's language.
+    pub fn dot(&self) -> String {
+        let mut text = format!("digraph \"{}\" {{\n  node [shape=box];\n", self.graph);
+        for node in &self.classes {
+            let Node { id, class, .. } = node;
+            let mut label = format!(
+                "{class}\n{} objects, {} bytes",
+                node.objects, node.volume_bytes
+            );
+            for (side, counts) in node.degrees() {
+                let [none, one, two, more] = counts;
+                label += &format!("\n{side} 0: {none}, 1: {one}, 2: {two}, more: {more}");
+            }
+            line(
+                &mut text,
+                format_args!("  n{id} [label={}];", quoted(&label)),
+            );
+        }
+        for edge in &self.edges {
+            let (source, target) = (edge.source, edge.target);
+            let counts = format!(
+                "{} references, {} bytes",
+                edge.references, edge.volume_bytes
+            );
+            let label = match edge.slot {
+                Some(slot) => quoted(&format!("{slot}\n{counts}")),
+                None => quoted(&counts),
+            };
+            line(
+                &mut text,
+                format_args!("  n{source} -> n{target} [label={label}];"),
+            );
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    /// The graph as GraphML.
+    pub fn graphml(&self) -> String {
+        let mut text = String::from(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n",
+        );
+        for (key, of, kind) in KEYS {
+            line(
+                &mut text,
+                format_args!(
+                    "  <key id=\"{key}\" for=\"{of}\" attr.name=\"{key}\" attr.type=\"{kind}\"/>"
+                ),
+            );
+        }
+        let graph = self.graph;
+        line(
+            &mut text,
+            format_args!("  <graph id=\"{graph}\" edgedefault=\"directed\">"),
+        );
+        let data = |key: &str, value: &dyn std::fmt::Display| {
+            format!("<data key=\"{key}\">{value}</data>")
+        };
+        for node in &self.classes {
+            let mut all = data("class", &escaped(node.class))
+                + &data("objects", &node.objects)
+                + &data("roots", &node.roots)
+                + &data("volume_bytes", &node.volume_bytes);
+            for (side, counts) in node.degrees() {
+                for (degree, count) in DEGREES.iter().zip(counts) {
+                    all += &data(&format!("{side}_{degree}"), &count);
+                }
+            }
+            line(
+                &mut text,
+                format_args!("    <node id=\"n{}\">{all}</node>", node.id),
+            );
+        }
+        for edge in &self.edges {
+            let (source, target) = (edge.source, edge.target);
+            let slot = edge.slot.map(|slot| data("slot", &escaped(slot)));
+            let all = slot.unwrap_or_default()
+                + &data("references", &edge.references)
+                + &data("volume_bytes", &edge.volume_bytes);
+            line(
+                &mut text,
+                format_args!("    <edge source=\"n{source}\" target=\"n{target}\">{all}</edge>"),
+            );
+        }
+        text.push_str("  </graph>\n</graphml>\n");
+        text
+    }
+}
+
+const DEGREES: [&str; 4] = ["0", "1", "2", "more"];
+
+/// What GraphML's nodes and edges carry.
+const KEYS: [(&str, &str, &str); 14] = [
+    ("class", "node", "string"),
+    ("objects", "node", "long"),
+    ("roots", "node", "long"),
+    ("volume_bytes", "all", "long"),
+    ("in_0", "node", "long"),
+    ("in_1", "node", "long"),
+    ("in_2", "node", "long"),
+    ("in_more", "node", "long"),
+    ("out_0", "node", "long"),
+    ("out_1", "node", "long"),
+    ("out_2", "node", "long"),
+    ("out_more", "node", "long"),
+    ("slot", "edge", "string"),
+    ("references", "edge", "long"),
+];
+
+impl Node<'_> {
+    fn degrees(&self) -> impl Iterator<Item = (&'static str, Distribution)> {
+        let sides = [("in", self.incoming), ("out", self.outgoing)];
+        sides
+            .into_iter()
+            .filter_map(|(side, counts)| Some((side, counts?)))
+    }
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("a string can be written to");
+}
+
+/// A string of DOT's.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace('\n', "\\n"))
+}
+
+/// Text of XML's. Most control characters cannot be written there at all.
+fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\t' | '\n' | '\r' => write!(safe, "&#{};", c as u32).expect("a string"),
+            c if c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}

@@ -1,0 +1,21 @@
+//! What nobody asserted: structures that grow, and shapes that break.
+//!
+//! A [`summary`] reduces a heap to its classes and the slots between them, small enough to
+//! be kept from collection to collection. [`cork`] compares the summaries of successive full
+//! collections and finds what grows without end; [`shape`] finds the recursive data
+//! structures, learns what is always true of them, and tells when it is not. [`series`] lets
+//! snapshots of one program be compared, whose classes have other numbers in each;
+//! [`export`] draws.
+//!
+//! After M. E. Jump, *Discovering Heap Anomalies in the Wild* (2009), chapters 3.3, 5 and 6.
+//!
+//! Nothing here knows where a heap came from, and nothing does I/O: a collector fills
+//! [`summary::Counters`] as it marks, and [`summary::summarize`] does the same for a view.
+#![forbid(unsafe_code)]
+
+pub mod cork;
+pub mod export;
+pub mod series;
+pub mod shape;
+pub mod slot;
+pub mod summary;

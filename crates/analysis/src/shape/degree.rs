@@ -1,0 +1,153 @@
+//! Degrees: how many references each object of a backbone has and gets.
+//!
+//! What is kept of them is how many objects have 0, 1, 2 or more. A collector counts an
+//! object's incoming references in two bits of its own, and tells the counters each time that
+//! they rise: an object starts at 0 and moves from box to box. Sums do not depend on
+//! who counted, as in a summary.
+
+use heaphound_heap::trace::Traceable;
+
+use super::Backbones;
+use crate::slot::SlotIds;
+use crate::summary::{live, on_threads};
+
+/// How many objects have a degree of 0, of 1, of 2, and of more.
+pub type Distribution = [u64; 4];
+
+/// The degrees of the objects of one backbone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Degrees {
+    /// By references from inside the structure.
+    pub incoming: Distribution,
+    /// By references to inside the structure.
+    pub outgoing: Distribution,
+}
+
+/// What one worker has counted, backbone by backbone.
+#[derive(Clone, Debug)]
+pub struct DegreeCounters {
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    /// One worker may see an object leave a box that another saw it enter.
+    incoming: [i64; 4],
+    outgoing: [u64; 4],
+}
+
+impl DegreeCounters {
+    /// Counters for that many backbones.
+    pub fn new(backbones: usize) -> Self {
+        Self {
+            rows: vec![Row::default(); backbones],
+        }
+    }
+
+    /// An object of a backbone is seen for the first time, with so many references to
+    /// inside its structure.
+    #[inline]
+    pub fn object(&mut self, backbone: usize, outgoing: usize) {
+        let row = &mut self.rows[backbone];
+        row.incoming[0] += 1;
+        row.outgoing[outgoing.min(3)] += 1;
+    }
+
+    /// Another reference to an object, which had `before` of them: at most 3 are told apart.
+    #[inline]
+    pub fn raised(&mut self, backbone: usize, before: usize) {
+        if before < 3 {
+            let row = &mut self.rows[backbone];
+            row.incoming[before] -= 1;
+            row.incoming[before + 1] += 1;
+        }
+    }
+
+    /// What all workers have counted together, by backbone.
+    pub fn merge(workers: impl IntoIterator<Item = Self>) -> Vec<Degrees> {
+        let mut sums: Vec<Row> = Vec::new();
+        for worker in workers {
+            sums.resize(sums.len().max(worker.rows.len()), Row::default());
+            for (sum, row) in sums.iter_mut().zip(&worker.rows) {
+                for degree in 0..4 {
+                    sum.incoming[degree] += row.incoming[degree];
+                    sum.outgoing[degree] += row.outgoing[degree];
+                }
+            }
+        }
+        let degrees = |row: Row| Degrees {
+            incoming: row.incoming.map(|count| count.max(0) as u64),
+            outgoing: row.outgoing,
+        };
+        sums.into_iter().map(degrees).collect()
+    }
+}
+
+/// The degrees of the backbones of a view, counted on this thread.
+pub fn degrees<T: Traceable>(view: &T, backbones: &Backbones) -> Vec<Degrees> {
+    let ids = SlotIds::new(view.classes());
+    let found = look(view, &ids, backbones, &live(view, 1));
+    finish(backbones, vec![found])
+}
+
+/// The degrees of the backbones of a view that can be shared, counted on several threads.
+pub fn degrees_on<T: Traceable + Sync>(
+    view: &T,
+    backbones: &Backbones,
+    threads: usize,
+) -> Vec<Degrees> {
+    let ids = SlotIds::new(view.classes());
+    let objects = live(view, threads);
+    let look = |objects: &[T::Object]| look(view, &ids, backbones, objects);
+    finish(backbones, on_threads(&objects, threads, look))
+}
+
+/// Counts what leaves each object, and lists what arrives, by backbone.
+fn look<T: Traceable>(
+    view: &T,
+    ids: &SlotIds,
+    backbones: &Backbones,
+    objects: &[T::Object],
+) -> (DegreeCounters, Vec<(usize, T::Object)>) {
+    let mut counters = DegreeCounters::new(backbones.list().len());
+    let mut arrived = Vec::new();
+    for &object in objects {
+        let class = view.class_of(object);
+        let place = backbones.place(class);
+        let other = place.and_then(|place| backbones.list()[place].through);
+        let mut outgoing = 0;
+        view.for_each_strong_edge(object, |slot, to| {
+            let to_class = view.class_of(to);
+            if let Some(place) = backbones.raises(ids.at(class, slot), to_class) {
+                arrived.push((place, to));
+            }
+            let inside = to_class == class || Some(to_class) == other;
+            outgoing += (place.is_some() && inside) as usize;
+        });
+        if let Some(place) = place {
+            counters.object(place, outgoing);
+        }
+    }
+    (counters, arrived)
+}
+
+fn finish<O: Ord>(
+    backbones: &Backbones,
+    workers: Vec<(DegreeCounters, Vec<(usize, O)>)>,
+) -> Vec<Degrees> {
+    let mut counters = DegreeCounters::new(backbones.list().len());
+    let mut arrived = Vec::new();
+    let mut all = Vec::new();
+    for (worker, mut list) in workers {
+        all.push(worker);
+        arrived.append(&mut list);
+    }
+    arrived.sort_unstable();
+    for same in arrived.chunk_by(|a, b| a == b) {
+        for before in 0..same.len().min(3) {
+            counters.raised(same[0].0, before);
+        }
+    }
+    all.push(counters);
+    DegreeCounters::merge(all)
+}

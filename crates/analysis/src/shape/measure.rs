@@ -1,0 +1,134 @@
+//! Measures: what is counted of a recursive data structure at one collection, by names, so
+//! that it can be compared from run to run.
+
+use std::collections::BTreeMap;
+
+use heaphound_heap::trace::Traceable;
+use heaphound_heap::{ClassId, ClassInfo};
+
+use super::{Backbone, Backbones, Degrees, Matches};
+use super::{degrees, degrees_on, matches, matches_on};
+use crate::slot::SlotIds;
+use crate::summary::{Summary, summarize, summarize_on};
+
+/// The recursive data structures of one backbone, all together, at one time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Measure {
+    /// The backbone's class.
+    pub class: String,
+    /// The class between two objects of the backbone, if there is one.
+    pub through: Option<String>,
+    /// Live objects of the backbone.
+    pub instances: u64,
+    /// Their volume, and that of what is between them.
+    pub volume_bytes: u64,
+    /// The volume of the whole heap.
+    pub heap_bytes: u64,
+    /// How many references the objects have and get.
+    pub degrees: Degrees,
+    /// How many references each slot of the backbone holds: `next`.
+    pub slots: BTreeMap<String, u64>,
+    /// How many of them lead to objects of the backbone itself.
+    pub recursive: BTreeMap<String, u64>,
+    /// How many references to the backbone each slot of another class holds: `List.head`.
+    pub holders: BTreeMap<String, u64>,
+    /// Sums that tell whether references match; empty if they were not added up.
+    pub matches: BTreeMap<String, u64>,
+}
+
+impl Measure {
+    /// What part of the heap the structures hold.
+    pub fn share(&self) -> f64 {
+        self.volume_bytes as f64 / self.heap_bytes.max(1) as f64
+    }
+}
+
+/// Measures of all backbones, given a summary and degrees, which are in the order of the
+/// backbones, and matches, if they were added up.
+pub fn measure(
+    summary: &Summary,
+    classes: &[ClassInfo],
+    ids: &SlotIds,
+    backbones: &Backbones,
+    degrees: &[Degrees],
+    matches: Option<&Matches>,
+) -> Vec<Measure> {
+    let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
+    let heap_bytes = summary.volume_bytes();
+    let points_from = summary.points_from(ids);
+    let one = |(place, (&Backbone { class, through }, &degrees)): (usize, _)| {
+        let total = summary.class(class);
+        let (mut slots, mut recursive, mut holders) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for edge in summary.edges() {
+            let inside = edge.to == class;
+            if ids.class_of(edge.slot) == Some(class) {
+                let slot = ids.name(classes, edge.slot);
+                *slots.entry(slot.to_string()).or_insert(0) += edge.references;
+                if inside {
+                    *recursive.entry(slot.to_string()).or_insert(0) += edge.references;
+                }
+            } else if inside {
+                let holder = ids.full_name(classes, edge.slot);
+                *holders.entry(holder).or_insert(0) += edge.references;
+            }
+        }
+        // An array class may serve others too; what the backbone refers to is its own.
+        let between = points_from.iter().filter(|edge| edge.from == class);
+        let between = between.filter(|edge| Some(edge.class) == through);
+        let between: u64 = between.map(|edge| edge.volume_bytes).sum();
+        let most = through.map_or(0, |through| summary.class(through).volume_bytes);
+        Measure {
+            class: name(class),
+            through: through.map(name),
+            instances: total.objects,
+            volume_bytes: total.volume_bytes + between.min(most),
+            heap_bytes,
+            degrees,
+            slots,
+            recursive,
+            holders,
+            matches: matches.map_or_else(BTreeMap::new, |matches| {
+                matches.named(place, backbones, classes, ids)
+            }),
+        }
+    };
+    let all = backbones.list().iter().zip(degrees);
+    all.enumerate().map(one).collect()
+}
+
+/// Measures of all backbones of a view, counted on this thread.
+pub fn measure_view<T: Traceable>(view: &T) -> Vec<Measure> {
+    let ids = SlotIds::new(view.classes());
+    let summary = summarize(view);
+    let backbones = Backbones::find(&summary, view.classes(), &ids);
+    let degrees = degrees(view, &backbones);
+    let matches = matches(view, &backbones);
+    let classes = view.classes();
+    measure(
+        &summary,
+        classes,
+        &ids,
+        &backbones,
+        &degrees,
+        Some(&matches),
+    )
+}
+
+/// Measures of all backbones of a view that can be shared, counted on several threads.
+pub fn measure_view_on<T: Traceable + Sync>(view: &T, threads: usize) -> Vec<Measure> {
+    let ids = SlotIds::new(view.classes());
+    let summary = summarize_on(view, threads);
+    let backbones = Backbones::find(&summary, view.classes(), &ids);
+    let degrees = degrees_on(view, &backbones, threads);
+    let matches = matches_on(view, &backbones, threads);
+    let classes = view.classes();
+    measure(
+        &summary,
+        classes,
+        &ids,
+        &backbones,
+        &degrees,
+        Some(&matches),
+    )
+}

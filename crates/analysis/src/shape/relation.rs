@@ -1,0 +1,382 @@
+//! Exact linear relations between what is counted of a structure.
+//!
+//! A measure gives a point: how many instances there are, how many of them nobody of their like
+//! refers to (`in=0`: the heads of lists, the roots of trees), how many references each
+//! slot holds (`.next`), and how many each slot of another class holds to them (`List.head`).
+//! A relation is a sum of these that is 0 at every point that was learnt. Relations have
+//! no constant term, so that what was learnt of one list holds of ten.
+//!
+//! All that must be kept of the points is a basis: a relation that holds for these holds
+//! for all sums of them, and other points would have become part of the basis.
+//!
+//! First the relations that a person would look for are tried, slot by slot; then whatever
+//! else depends on the rest, if it is simple. Roots are left out: they come and go.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Measure;
+use super::modular::Echelon;
+
+/// The counts of one measure, by name.
+pub(super) type Point = BTreeMap<String, i64>;
+
+/// A sum of counts that is always 0.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Relation {
+    /// What is added up, and how many times.
+    pub terms: BTreeMap<String, i64>,
+    /// Set by a person who does not want it tested.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
+}
+
+/// The relations of one backbone, and what they were learnt from.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Relations {
+    /// What holds.
+    pub hold: Vec<Relation>,
+    /// Points of which no one is a sum of others.
+    basis: Vec<Point>,
+    /// Points since that were sums of these.
+    confirmed: u64,
+}
+
+pub(super) const INSTANCES: &str = "instances";
+pub(super) const HEADS: &str = "in=0";
+
+/// Points that the obvious relations need to be believed.
+const ENOUGH_POINTS: u64 = 3;
+/// Points that must have confirmed a relation which nobody would have looked for.
+const ENOUGH_CONFIRMED: u64 = 5;
+/// A relation with more terms is an accident, or cannot be understood.
+const MOST_TERMS: usize = 4;
+/// With more counts, only the obvious relations are looked for.
+const MOST_COUNTS: usize = 40;
+
+impl Relations {
+    /// Learns from a measure.
+    pub(super) fn learn(&mut self, measure: &Measure) {
+        self.add(point(measure));
+        self.update();
+    }
+
+    /// Learns what another has learnt.
+    pub(super) fn merge(&mut self, other: Self) {
+        let before = (self.basis.len(), self.confirmed);
+        let theirs = other.basis.len();
+        self.confirmed = 0;
+        for point in other.basis {
+            self.add(point);
+        }
+        // Whoever knew all that both know has been confirmed by the other.
+        if self.basis.len() == before.0 {
+            self.confirmed += before.1 + other.confirmed;
+        } else if self.basis.len() == theirs {
+            self.confirmed = other.confirmed + before.1 + before.0 as u64;
+        } else {
+            self.confirmed = 0;
+        }
+        let ignored = other.hold.into_iter().filter(|relation| relation.ignored);
+        for theirs in ignored {
+            match self.hold.iter_mut().find(|it| it.terms == theirs.terms) {
+                Some(ours) => ours.ignored = true,
+                None => self.hold.push(theirs),
+            }
+        }
+        self.update();
+    }
+
+    fn add(&mut self, point: Point) {
+        if point.values().all(|&count| count == 0) {
+            return;
+        }
+        let mut names: Vec<&str> = self.names();
+        names.extend(point.keys().map(String::as_str));
+        names.sort_unstable();
+        names.dedup();
+        let rows = self.basis.iter().map(|point| row(&names, point));
+        let mut known = Echelon::new(names.len(), rows);
+        match known.add(&row(&names, &point)) {
+            true => {
+                self.basis.push(point);
+                self.confirmed = 0;
+            }
+            false => self.confirmed += 1,
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .basis
+            .iter()
+            .flatten()
+            .map(|it| it.0.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Looks for the relations that hold now. What a person has said about one stands.
+    fn update(&mut self) {
+        let mut found = self.find();
+        for relation in &mut found {
+            let before = self.hold.iter().find(|it| it.terms == relation.terms);
+            relation.ignored = before.is_some_and(|it| it.ignored);
+        }
+        // Those that were ignored stay on the list, and so do those that a person has added,
+        // unless they no longer hold.
+        for relation in std::mem::take(&mut self.hold) {
+            let known = found.iter().any(|it| it.terms == relation.terms);
+            if !known && self.basis.iter().all(|point| relation.value(point) == 0) {
+                found.push(relation);
+            }
+        }
+        self.hold = found;
+    }
+
+    fn find(&self) -> Vec<Relation> {
+        let mut names = self.names();
+        let points = self.basis.len() as u64 + self.confirmed;
+        if points < ENOUGH_POINTS {
+            return Vec::new();
+        }
+        // What relations are solved for comes last.
+        let order = |name: &str| match name {
+            INSTANCES => 0,
+            HEADS => 2,
+            name if name.starts_with('.') => 3,
+            _ => 1,
+        };
+        names.sort_by_key(|name| (order(name), *name));
+        let mut chosen: Vec<Relation> = Vec::new();
+        let mut independent = Echelon::new(names.len(), std::iter::empty());
+        let mut choose = |relation: Relation| {
+            let holds = self.basis.iter().all(|point| relation.value(point) == 0);
+            let new = holds && independent.add(&row(&names, &relation.terms));
+            if new {
+                chosen.push(relation);
+            }
+            holds
+        };
+        let never_heads = self.basis.iter().all(|it| count(it, HEADS) == 0);
+        let holders = names.iter().filter(|name| order(name) == 1);
+        let (elements, others): (Vec<&str>, Vec<&str>) =
+            holders.partition(|name| name.ends_with("[*]"));
+        let heads = Some(HEADS).filter(|_| !never_heads);
+        // How many structures there are, perhaps.
+        let structures: Vec<&str> = heads.into_iter().chain(elements).chain(others).collect();
+        let slots: Vec<&str> = names.iter().filter(|it| order(it) == 3).copied().collect();
+        let mut open = Vec::new();
+        for &slot in &slots {
+            let full = choose(Relation::new(&[(slot, 1), (INSTANCES, -1)]));
+            let one_fewer =
+                |structure: &&str| Relation::new(&[(slot, 1), (INSTANCES, -1), (structure, 1)]);
+            if !full && !structures.iter().map(one_fewer).any(&mut choose) {
+                open.push(slot);
+            }
+        }
+        for (at, &a) in open.iter().enumerate() {
+            for &b in &open[at + 1..] {
+                let both = |structure: &&str| {
+                    Relation::new(&[(a, 1), (b, 1), (INSTANCES, -1), (structure, 1)])
+                };
+                let _ = structures.iter().map(both).any(&mut choose)
+                    || choose(Relation::new(&[(a, 1), (b, -1)]));
+            }
+        }
+        if self.confirmed < ENOUGH_CONFIRMED || names.len() > MOST_COUNTS {
+            return chosen;
+        }
+        let rows = self.basis.iter().map(|point| row(&names, point));
+        let known = Echelon::new(names.len(), rows);
+        for column in (0..names.len()).filter(|&column| order(names[column]) >= 2) {
+            if let Some(relation) = solve(&known, &names, column)
+                && relation.terms.len() <= MOST_TERMS
+            {
+                choose(relation);
+            }
+        }
+        chosen
+    }
+}
+
+/// What a column is the sum of, in whole numbers.
+fn solve(known: &Echelon, names: &[&str], column: usize) -> Option<Relation> {
+    let sum = known.sum(column)?;
+    let factor = sum.iter().fold(1, |all, &(_, _, bottom)| lcm(all, bottom));
+    let mut terms = vec![(names[column], factor)];
+    terms.extend(
+        sum.iter()
+            .map(|&(at, top, bottom)| (names[at], -top * factor / bottom)),
+    );
+    Some(Relation::new(&terms))
+}
+
+fn lcm(a: i64, b: i64) -> i64 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}
+
+fn row(names: &[&str], point: &Point) -> Vec<i64> {
+    names.iter().map(|name| count(point, name)).collect()
+}
+
+fn count(point: &Point, name: &str) -> i64 {
+    point.get(name).copied().unwrap_or(0)
+}
+
+/// What is counted of a structure, by name.
+pub(super) fn point(measure: &Measure) -> Point {
+    let mut point = Point::new();
+    point.insert(INSTANCES.into(), measure.instances as i64);
+    point.insert(HEADS.into(), measure.degrees.incoming[0] as i64);
+    let slots = measure.slots.iter();
+    point.extend(slots.map(|(slot, &count)| (format!(".{slot}"), count as i64)));
+    let holders = measure.holders.iter();
+    point.extend(holders.map(|(slot, &count)| (slot.clone(), count as i64)));
+    point
+}
+
+impl Relation {
+    fn new(terms: &[(&str, i64)]) -> Self {
+        Self::of(terms.iter().map(|&(name, times)| (name.into(), times)))
+    }
+
+    pub(super) fn of(terms: impl IntoIterator<Item = (String, i64)>) -> Self {
+        let mut all = BTreeMap::new();
+        for (name, times) in terms {
+            *all.entry(name).or_insert(0) += times;
+        }
+        Self {
+            terms: all,
+            ignored: false,
+        }
+    }
+
+    /// The sum at a point: 0 where the relation holds.
+    pub(super) fn value(&self, point: &Point) -> i128 {
+        let terms = self.terms.iter();
+        terms
+            .map(|(name, &times)| times as i128 * count(point, name) as i128)
+            .sum()
+    }
+}
+
+impl fmt::Display for Relation {
+    /// `.next + List.head = instances`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |sign: i64| {
+            let terms = self.terms.iter().filter(|it| it.1 * sign > 0);
+            let terms: Vec<String> = terms
+                .map(|(name, times)| match times.abs() {
+                    1 => name.clone(),
+                    times => format!("{times}·{name}"),
+                })
+                .collect();
+            match terms.is_empty() {
+                true => "0".to_string(),
+                false => terms.join(" + "),
+            }
+        };
+        write!(f, "{} = {}", side(1), side(-1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learnt(points: &[&[(&str, i64)]]) -> Relations {
+        let mut relations = Relations::default();
+        for point in points {
+            relations.add(
+                point
+                    .iter()
+                    .map(|&(name, n)| (name.to_string(), n))
+                    .collect(),
+            );
+        }
+        relations.update();
+        relations
+    }
+
+    fn check(points: &[&[(&str, i64)]], expect: &[&str]) {
+        let found: Vec<String> = learnt(points)
+            .hold
+            .iter()
+            .map(|it| it.to_string())
+            .collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn the_next_of_lists() {
+        check(
+            &[
+                &[
+                    (INSTANCES, 100),
+                    (HEADS, 1),
+                    (".next", 99),
+                    ("List.head", 1),
+                ],
+                &[
+                    (INSTANCES, 230),
+                    (HEADS, 2),
+                    (".next", 228),
+                    ("List.head", 2),
+                ],
+                &[(INSTANCES, 17), (HEADS, 1), (".next", 16), ("List.head", 1)],
+            ],
+            &[".next + in=0 = instances"],
+        );
+    }
+
+    #[test]
+    fn too_few_points_prove_nothing() {
+        check(&[&[(INSTANCES, 100), (HEADS, 1), (".next", 99)]], &[]);
+    }
+
+    #[test]
+    fn what_nobody_looked_for_is_found_once_it_is_confirmed() {
+        let point = |n: i64| {
+            [
+                (INSTANCES, 3 * n),
+                (".a", n),
+                (".b", n + n % 3),
+                (".c", 2 * n),
+            ]
+        };
+        let points: Vec<_> = (1..=9).map(point).collect();
+        let points: Vec<&[(&str, i64)]> = points.iter().map(|it| it.as_slice()).collect();
+        check(&points, &["3·.a = instances", "3·.c = 2·instances"]);
+    }
+
+    #[test]
+    fn what_is_ignored_stays_so() {
+        let point = |n: i64| Point::from([(INSTANCES.into(), n), (".data".into(), n)]);
+        let mut relations = Relations::default();
+        for n in 1..5 {
+            relations.add(point(n));
+        }
+        relations.update();
+        relations.hold[0].ignored = true;
+        let mut other = Relations::default();
+        for n in 5..9 {
+            other.add(point(n));
+        }
+        other.update();
+        other.merge(relations.clone());
+        assert_eq!(other.hold.len(), 1);
+        assert!(other.hold[0].ignored);
+        relations.add(point(77));
+        relations.update();
+        assert!(relations.hold[0].ignored);
+    }
+}

@@ -1,0 +1,130 @@
+//! What a structure looks like, in words.
+//!
+//! Counts do not prove a shape: this is what a person would guess from them, and one node in a
+//! hundred may be odd.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Measure;
+
+/// What a recursive data structure looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Shape {
+    /// Each refers to the next.
+    #[serde(rename = "singly linked list")]
+    SinglyLinkedList,
+    /// Each refers to the next, the last to the first.
+    #[serde(rename = "circular list")]
+    CircularList,
+    /// Each refers to the next and to the one before.
+    #[serde(rename = "doubly linked list")]
+    DoublyLinkedList,
+    /// Lists that start in an array.
+    #[serde(rename = "hash chain")]
+    HashChain,
+    /// Each has up to two children.
+    #[serde(rename = "binary tree")]
+    BinaryTree,
+    /// A binary tree whose nodes know their parents.
+    #[serde(rename = "binary tree with parent pointers")]
+    BinaryTreeWithParents,
+    /// Each has any number of children.
+    #[serde(rename = "tree")]
+    Tree,
+    /// A tree whose nodes know their parents.
+    #[serde(rename = "tree with parent pointers")]
+    TreeWithParents,
+    /// Each refers to its parent only.
+    #[serde(rename = "tree of parent pointers")]
+    ParentTree,
+    /// From some that nobody refers to, to some that refer to nobody, and shared in between.
+    #[serde(rename = "DAG")]
+    Dag,
+    /// None of these.
+    #[default]
+    #[serde(rename = "other")]
+    Other,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SinglyLinkedList => "singly linked list",
+            Self::CircularList => "circular list",
+            Self::DoublyLinkedList => "doubly linked list",
+            Self::HashChain => "hash chain",
+            Self::BinaryTree => "binary tree",
+            Self::BinaryTreeWithParents => "binary tree with parent pointers",
+            Self::Tree => "tree",
+            Self::TreeWithParents => "tree with parent pointers",
+            Self::ParentTree => "tree of parent pointers",
+            Self::Dag => "DAG",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// What a structure looks like.
+pub fn shape_of(measure: &Measure) -> Shape {
+    let all = measure.instances;
+    let few = |count: u64| count <= all / 100;
+    let [in_0, in_1, in_2, in_more] = measure.degrees.incoming;
+    let [out_0, out_1, out_2, out_more] = measure.degrees.outgoing;
+    let unshared = few(in_2 + in_more);
+    let dag = match in_0 > 0 && out_0 > 0 {
+        true => Shape::Dag,
+        false => Shape::Other,
+    };
+    if measure.through.is_some() {
+        return match unshared {
+            true => Shape::Tree,
+            false => dag,
+        };
+    }
+    let counts: Vec<u64> = measure.recursive.values().copied().collect();
+    let edges: u64 = counts.iter().sum();
+    // Slots that few use are no part of the shape, unless all are like that.
+    let used: Vec<u64> = counts.iter().copied().filter(|&it| !few(it)).collect();
+    let in_arrays = measure.holders.iter();
+    let in_arrays = in_arrays.filter(|(holder, _)| holder.ends_with("[*]"));
+    let in_arrays: u64 = in_arrays.map(|(_, &count)| count).sum();
+    let elements = measure.recursive.contains_key("[*]");
+    match (used.len().max(1), elements) {
+        (1, false) if unshared && in_arrays > 0 && in_arrays >= in_0 - few_of(in_0) => {
+            Shape::HashChain
+        }
+        (1, false) if unshared && in_0 == 0 && out_0 == 0 => Shape::CircularList,
+        (1, false) if unshared => Shape::SinglyLinkedList,
+        (1, false) if out_0 > 0 && few(out_2 + out_more) => Shape::ParentTree,
+        // In a list each gets as many as it has, in most places both.
+        (2, false)
+            if few(in_more + out_more)
+                && in_2 > in_1
+                && out_2 > out_1
+                && used[0].abs_diff(used[1]) <= few_of(all) =>
+        {
+            Shape::DoublyLinkedList
+        }
+        (2, false) if unshared => Shape::BinaryTree,
+        (_, _) if unshared => Shape::Tree,
+        // Down to each but the roots, and up from each but the roots.
+        (slots, false) if slots >= 3 && has_parents(&used, edges, all) => match slots {
+            3 => Shape::BinaryTreeWithParents,
+            _ => Shape::TreeWithParents,
+        },
+        _ => dag,
+    }
+}
+
+/// What may be odd of so many.
+fn few_of(count: u64) -> u64 {
+    count / 100 + 2.min(count)
+}
+
+/// Whether one slot holds as many references as the others together, about one for each.
+fn has_parents(used: &[u64], edges: u64, all: u64) -> bool {
+    let near = |count: u64, expected: u64| count.abs_diff(expected) <= few_of(expected) + all / 20;
+    used.iter().any(|&up| near(up, all) && near(edges - up, up))
+}

@@ -1,0 +1,201 @@
+//! Numbers for slots, small enough to travel with an edge.
+//!
+//! A mark loop knows an edge's slot when it reads it, and the class of its target only when
+//! it gets there. What it carries in between is a [`SlotId`]: four bytes that name the class and
+//! the slot of the source. All elements of an array are one slot.
+
+use heaphound_heap::view::Place;
+use heaphound_heap::{ClassId, ClassInfo};
+
+/// A slot of a class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SlotId(pub u32);
+
+impl SlotId {
+    /// Not a slot: where an edge starts that comes from a root.
+    pub const ROOT: Self = Self(0);
+}
+
+/// The numbers of all slots of all classes.
+///
+/// Classes that are added later get numbers behind those of the others, so that a number
+/// means the same for as long as the heap lives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotIds {
+    /// The number of each class's first field, by class id, and where the last one's end. A class
+    /// has a number for each field and one more for its elements.
+    first: Vec<u32>,
+}
+
+impl Default for SlotIds {
+    fn default() -> Self {
+        Self { first: vec![1, 1] }
+    }
+}
+
+impl SlotIds {
+    /// The numbers for these classes.
+    pub fn new(classes: &[ClassInfo]) -> Self {
+        let mut ids = Self::default();
+        ids.grow(classes);
+        ids
+    }
+
+    /// Adds the classes that are not known yet: those behind the first [`SlotIds::classes`].
+    ///
+    /// # Panics
+    /// If there are more than four billion slots.
+    pub fn grow(&mut self, classes: &[ClassInfo]) {
+        for class in &classes[self.classes().min(classes.len())..] {
+            self.add(class);
+        }
+    }
+
+    /// Adds the next class.
+    ///
+    /// # Panics
+    /// If there are more than four billion slots.
+    pub fn add(&mut self, class: &ClassInfo) {
+        let end = self.end() as usize + class.fields.len() + 1;
+        let end = u32::try_from(end).expect("slots can be counted");
+        self.first.push(end);
+    }
+
+    /// How many classes are known.
+    pub fn classes(&self) -> usize {
+        self.first.len() - 2
+    }
+
+    /// The number behind the last.
+    pub fn end(&self) -> u32 {
+        self.first[self.first.len() - 1]
+    }
+
+    /// A slot by its place in its object.
+    pub fn at(&self, class: ClassId, place: Place) -> SlotId {
+        match place {
+            Place::Field(field) => SlotId(self.first[class.0 as usize] + field),
+            Place::Element(_) => SlotId(self.first[class.0 as usize + 1] - 1),
+        }
+    }
+
+    /// The class that has a slot; none for a root.
+    pub fn class_of(&self, slot: SlotId) -> Option<ClassId> {
+        let after = self.first.partition_point(|&first| first <= slot.0);
+        (slot != SlotId::ROOT).then(|| ClassId(after as u32 - 1))
+    }
+
+    /// All slots of a class, its elements last.
+    pub fn of(&self, class: ClassId) -> impl Iterator<Item = SlotId> + use<> {
+        let at = class.0 as usize;
+        (self.first[at]..self.first[at + 1]).map(SlotId)
+    }
+
+    /// The slot's own name, `next`, or `[*]` for the elements of an array.
+    pub fn name<'c>(&self, classes: &'c [ClassInfo], slot: SlotId) -> &'c str {
+        let Some(class) = self.class_of(slot) else {
+            return "root";
+        };
+        let field = slot.0 - self.first[class.0 as usize];
+        match classes[class.0 as usize - 1].fields.get(field as usize) {
+            Some(field) => &field.name,
+            None => "[*]",
+        }
+    }
+
+    /// The slot with its class: `Node.next`, `Node[][*]`.
+    pub fn full_name(&self, classes: &[ClassInfo], slot: SlotId) -> String {
+        let name = self.name(classes, slot);
+        match self.class_of(slot) {
+            None => name.into(),
+            Some(class) => match (&classes[class.0 as usize - 1].name, name) {
+                (class, "[*]") => format!("{class}[*]"),
+                (class, name) => format!("{class}.{name}"),
+            },
+        }
+    }
+}
+
+/// The numbers of slots by their offsets: what a collector knows of them.
+#[derive(Clone, Debug)]
+pub struct SlotOffsets {
+    /// By class id: where its words start in `slots`, and how many it has, less one.
+    rows: Vec<(u32, u32)>,
+    slots: Vec<SlotId>,
+}
+
+/// Bytes that a slot takes at least.
+const WORD: usize = 4;
+
+impl SlotOffsets {
+    /// A table for these classes. What lies behind the last field of an array class is its
+    /// elements.
+    pub fn new(classes: &[ClassInfo], ids: &SlotIds) -> Self {
+        let mut rows = vec![(0, 0)];
+        let mut slots = vec![SlotId::ROOT];
+        for class in classes {
+            let start = slots.len();
+            for (i, field) in class.fields.iter().enumerate() {
+                if field.kind.is_slot() {
+                    let at = start + field.offset as usize / WORD;
+                    slots.resize(slots.len().max(at + 1), SlotId::ROOT);
+                    slots[at] = ids.at(class.id, Place::Field(i as u32));
+                }
+            }
+            slots.push(ids.at(class.id, Place::Element(0)));
+            rows.push((start as u32, (slots.len() - start - 1) as u32));
+        }
+        Self { rows, slots }
+    }
+
+    /// The slot at an offset from the start of an object, header included.
+    #[inline]
+    pub fn at(&self, class: u32, offset: usize) -> SlotId {
+        let (start, last) = self.rows[class as usize];
+        self.slots[start as usize + (offset / WORD).min(last as usize)]
+    }
+
+    /// Bytes of memory that the table takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.rows.len() * size_of::<(u32, u32)>() + self.slots.len() * size_of::<SlotId>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heaphound_heap::snapshot::SnapshotBuilder;
+    use heaphound_heap::view::HeapView;
+
+    use super::*;
+
+    #[test]
+    fn a_slot_has_one_number_by_place_and_by_offset() {
+        let mut builder = SnapshotBuilder::default();
+        let list = builder.add_class("List", None, &["head", "tail"]);
+        let array = builder.add_array_class("Node[]");
+        let empty = builder.add_class("Empty", None, &[]);
+        let node = builder.add_class("Node", None, &["next"]);
+        let heap = builder.finish().unwrap();
+        let classes = heap.classes();
+        let mut ids = SlotIds::new(&classes[..2]);
+        let tail = ids.at(list, Place::Field(1));
+        ids.grow(classes);
+        assert_eq!(ids, SlotIds::new(classes));
+        assert_eq!(ids.at(list, Place::Field(1)), tail);
+        let offsets = SlotOffsets::new(classes, &ids);
+        for (class, place, offset, name) in [
+            (list, Place::Field(0), 8, "List.head"),
+            (list, Place::Field(1), 12, "List.tail"),
+            (array, Place::Element(0), 16, "Node[][*]"),
+            (array, Place::Element(7), 44, "Node[][*]"),
+            (node, Place::Field(0), 8, "Node.next"),
+        ] {
+            let slot = ids.at(class, place);
+            assert_eq!(ids.full_name(classes, slot), name);
+            assert_eq!(offsets.at(class.0, offset), slot);
+            assert_eq!(ids.class_of(slot), Some(class));
+        }
+        assert_eq!(ids.of(empty).count(), 1);
+        assert_eq!(ids.class_of(SlotId::ROOT), None);
+    }
+}

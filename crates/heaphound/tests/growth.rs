@@ -1,0 +1,399 @@
+//! Growth and shapes on the live heap: what is found, how it is told, and when it is not.
+
+use std::sync::{Arc, Mutex};
+
+use heaphound::analysis::cork::Options;
+use heaphound::analysis::shape::Profile;
+use heaphound::finding::Finding;
+use heaphound::{
+    Collector, Growth, Header, Heap, HeapBuilder, Local, Managed, Mutator, Object, Reaction,
+    RefArray, Shapes, Slot,
+};
+
+const BOTH: [Collector; 2] = [Collector::MarkSweep, Collector::Generational];
+
+fn builder(collector: Collector) -> HeapBuilder {
+    Heap::builder()
+        .max_bytes(64 << 20)
+        .collector(collector)
+        .collector_threads(2)
+}
+
+/// A reaction that keeps findings, and where it keeps them.
+fn keeping() -> (Reaction, Arc<Mutex<Vec<Finding>>>) {
+    let kept: Arc<Mutex<Vec<Finding>>> = Arc::default();
+    let found = kept.clone();
+    let call = move |it: &Finding| found.lock().unwrap().push(it.clone());
+    (Reaction::Call(Arc::new(call)), kept)
+}
+
+/// `Node@4000` as `Node`.
+fn without_addresses(text: &str) -> String {
+    let words = text.split(' ').map(|word| match word.split_once('@') {
+        Some((class, _)) => class,
+        None => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+// The order-processing system of figure 5.2: orders of companies are forgotten when they are
+// paid, those of people never are.
+
+#[derive(Managed)]
+#[repr(C)]
+struct System {
+    header: Header,
+    all_orders: Slot<HashTable>,
+    new_orders: Slot<Queue>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct HashTable {
+    header: Header,
+    count: u32,
+    entries: Slot<RefArray<Object>>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Queue {
+    header: Header,
+    items: Slot<RefArray<Object>>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Company {
+    header: Header,
+    name: u64,
+    address: u64,
+    contact: u64,
+    account: u64,
+    discount: u64,
+    credit: u64,
+    rating: u64,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct People {
+    header: Header,
+    name: u64,
+    address: u64,
+    account: u64,
+}
+
+fn system<'a>(m: &mut Mutator<'a>) -> Local<'a, System> {
+    let items = m.alloc_refs::<Object>(8).unwrap();
+    let queue = m.alloc(QueueInit { items: Some(items) }).unwrap();
+    let table = m.alloc(HashTableInit {
+        count: 0,
+        entries: None,
+    });
+    let table = table.unwrap();
+    let system = m.alloc(SystemInit {
+        all_orders: Some(table),
+        new_orders: Some(queue),
+    });
+    let system = system.unwrap();
+    m.static_root("system").set(m, Some(&m[system]));
+    system
+}
+
+/// Gives the table so many orders of companies and of people, in an array of its own, and the
+/// queue the first of them.
+fn order(m: &mut Mutator<'_>, system: Local<'_, System>, companies: usize, people: usize) {
+    let mut m = m.scope();
+    let length = (companies + people).next_power_of_two();
+    let entries = m.alloc_refs::<Object>(length).unwrap();
+    for at in 0..companies + people {
+        let mut m = m.scope();
+        let order = match at < companies {
+            true => {
+                let company = m
+                    .alloc(CompanyInit {
+                        name: 0,
+                        address: 0,
+                        contact: 0,
+                        account: 0,
+                        discount: 0,
+                        credit: 0,
+                        rating: 0,
+                    })
+                    .unwrap();
+                m.upcast(company)
+            }
+            false => {
+                let person = m
+                    .alloc(PeopleInit {
+                        name: 0,
+                        address: 0,
+                        account: 0,
+                    })
+                    .unwrap();
+                m.upcast(person)
+            }
+        };
+        m[entries][at].set(Some(&m[order]));
+    }
+    let it = &m[system];
+    let queue = it.new_orders.get().unwrap().items.get().unwrap();
+    queue[0].set(m[entries][0].get());
+    queue[1].set(m[entries][companies].get());
+    let table = it.all_orders.get().unwrap();
+    table.entries.set(Some(&m[entries]));
+}
+
+#[test]
+fn three_collections_of_the_order_processing_system() {
+    for collector in BOTH {
+        let heap = builder(collector).build().unwrap();
+        let growth = Growth::new().options(Options::published());
+        let growth = growth.register(&heap, None);
+        let mut m = heap.attach("main").unwrap();
+        let system = system(&mut m);
+        let mut seen = Vec::new();
+        for (companies, people) in [(2, 1), (3, 3), (2, 5)] {
+            order(&mut m, system, companies, people);
+            m.collect();
+            let summary = heap.summary().unwrap();
+            let volume = |name: &str| {
+                let class = summary.class(name).unwrap().id;
+                summary.summary.class(class).volume_bytes
+            };
+            seen.push(["Company", "People", "Object[]", "HashTable"].map(volume));
+        }
+        // A header of 8 bytes, and words of 8. Arrays have 12 bytes before their elements, of
+        // which the queue's has eight, and the table's four, eight and eight.
+        let queue = 48;
+        assert_eq!(seen[0], [128, 32, queue + 32, 16]);
+        assert_eq!(seen[1], [192, 96, queue + 48, 16]);
+        assert_eq!(seen[2], [128, 160, queue + 48, 16]);
+        let summary = heap.summary().unwrap();
+        let class = |name: &str| summary.class(name).unwrap().id;
+        let cork = growth.cork();
+        // 1·(96/32 − 1) and 2·(160/96 − 1), in percent. Companies fell by a third.
+        let rank = 200.0 + 2.0 * 100.0 * (160.0 / 96.0 - 1.0);
+        assert!((cork.class_rank(class("People")) - rank).abs() < 0.001);
+        assert_eq!(cork.class_rank(class("Company")), 0.0);
+        // From the table and from the queue: 2, 4 and 6 references.
+        let edge = cork.edge_rank(class("People"), class("Object[]"));
+        assert!((edge - (100.0 + 2.0 * 50.0)).abs() < 0.001);
+        let found = growth.candidates();
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].class, found[0].grown_bytes),
+            (class("People"), 128)
+        );
+    }
+}
+
+#[test]
+fn the_holder_is_named_and_an_order_is_shown() {
+    for collector in BOTH {
+        let heap = builder(collector).build().unwrap();
+        let (reaction, kept) = keeping();
+        let growth = Growth::new().register(&heap, Some(reaction));
+        let mut m = heap.attach("main").unwrap();
+        system(&mut m.scope());
+        let root = m.static_root::<System>("system");
+        for day in 1..=12 {
+            {
+                let mut m = m.scope();
+                let system = m.local(root.get(&m).unwrap());
+                order(&mut m, system, 40 - day, 30 * day);
+            }
+            m.collect();
+        }
+        let kept = kept.lock().unwrap();
+        let people = kept.iter().find(|it| it.objects[0].class == "People");
+        let finding = people.expect("people grow");
+        assert!(finding.collection.is_some());
+        let paths: Vec<String> = finding
+            .evidence
+            .iter()
+            .map(|it| without_addresses(&format!("{}: {}", it.label, it.path)))
+            .collect();
+        assert_eq!(
+            paths[0],
+            "it grows through: System .all_orders → HashTable .entries → Object[] .[*] → People"
+        );
+        let (way, order) = paths[1].rsplit_once(" [").unwrap();
+        assert_eq!(
+            way,
+            "for example: static:system → System .all_orders → HashTable .entries → Object[]"
+        );
+        assert!(order.ends_with("] → People"));
+        // Told once, though it stands; with or without an example it is the same finding.
+        let mut plain = finding.clone();
+        plain.evidence.truncate(1);
+        assert_eq!(plain.fingerprint(), finding.fingerprint());
+        let same = kept
+            .iter()
+            .filter(|it| it.fingerprint() == finding.fingerprint());
+        assert_eq!(same.count(), 1);
+        let known = heap.findings();
+        let known = known
+            .iter()
+            .find(|it| it.finding.fingerprint() == plain.fingerprint());
+        assert!(known.unwrap().collections > 1);
+        assert!(growth.bytes_per_mb().unwrap() > 0.0);
+        assert_eq!(growth.occupancy().len(), 12);
+        assert!(kept.iter().all(|it| it.objects[0].class != "Company"));
+    }
+}
+
+#[test]
+fn nothing_is_found_where_nothing_grows() {
+    for collector in BOTH {
+        for options in [Options::default(), Options::slope(4)] {
+            let heap = builder(collector).build().unwrap();
+            let growth = Growth::new()
+                .options(options)
+                .every(2)
+                .register(&heap, None);
+            let mut m = heap.attach("main").unwrap();
+            let system = system(&mut m);
+            for day in 1..=40 {
+                // A warm-up, then a plateau with jitter.
+                order(&mut m, system, 40, 10 * day.min(8) + day % 3);
+                m.collect();
+            }
+            assert_eq!(growth.cork().collections(), 20);
+            assert!(growth.candidates().is_empty());
+            drop(growth);
+            m.collect();
+        }
+    }
+}
+
+#[test]
+fn ranks_and_the_graph_of_a_thousand_classes_are_small() {
+    let heap = builder(Collector::MarkSweep).summaries(1).build().unwrap();
+    let growth = Growth::new().register(&heap, None);
+    let mut m = heap.attach("main").unwrap();
+    let classes: Vec<_> = (0..1_000)
+        .map(|i| {
+            heap.define_class(format!("Class{i}"))
+                .slot("a")
+                .slot("b")
+                .slot("c")
+        })
+        .map(|class| class.define().unwrap())
+        .collect();
+    let all = m.alloc_refs::<Object>(2_000).unwrap();
+    for at in 0..2_000 {
+        let mut m = m.scope();
+        let object = m.alloc_instance(&classes[at % 1_000]).unwrap();
+        for (slot, back) in [1, 7, 31].into_iter().enumerate() {
+            let other = at.checked_sub(back).and_then(|other| m[all][other].get());
+            m[object][slot].set(other);
+        }
+        m[all][at].set(Some(m[object].as_object()));
+    }
+    for _ in 0..6 {
+        m.collect();
+    }
+    let summary = heap.summary().unwrap().summary;
+    assert!(summary.edges().len() > 3_900);
+    let bytes = summary.memory_bytes() + growth.memory_bytes();
+    // Of a hundred megabytes.
+    let share = bytes as f64 / 100e6 * 100.0;
+    println!("graphs of a thousand classes: {bytes} bytes, {share:.3} %");
+    assert!(bytes < 240_000, "{bytes} bytes");
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct List {
+    header: Header,
+    head: Slot<Node>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Node {
+    header: Header,
+    next: Slot<Node>,
+    prev: Slot<Node>,
+}
+
+/// A doubly linked list of that many nodes.
+fn list<'a>(m: &mut Mutator<'a>, nodes: usize) -> Local<'a, List> {
+    let list = m.alloc(ListInit { head: None }).unwrap();
+    for _ in 0..nodes {
+        let mut m = m.scope();
+        let next = m[list].head.get().map(|it| m.local(it));
+        let node = m.alloc(NodeInit { next, prev: None }).unwrap();
+        if let Some(next) = next {
+            m[next].prev.set(Some(&m[node]));
+        }
+        m[list].head.set(Some(&m[node]));
+    }
+    list
+}
+
+/// What is learnt from a run with lists of these lengths.
+fn learnt(collector: Collector, before: Profile, lengths: &[usize]) -> Profile {
+    let heap = builder(collector).build().unwrap();
+    let watch = Shapes::learning(before).register(&heap, None);
+    let mut m = heap.attach("main").unwrap();
+    for &nodes in lengths {
+        let mut m = m.scope();
+        list(&mut m, nodes);
+        m.collect();
+    }
+    watch.profile()
+}
+
+#[test]
+fn a_lost_link_is_found_and_shown() {
+    for collector in BOTH {
+        let first = learnt(collector, Profile::default(), &[20, 50, 100, 33]);
+        // The next run goes on from the file.
+        let first = Profile::from_json(&first.to_json()).unwrap();
+        let profile = learnt(collector, first.clone(), &[500, 70, 41]);
+        let text = profile.to_json();
+        let read = Profile::from_json(&text).unwrap();
+        assert_eq!(read, profile);
+        assert_eq!(read.backbones["Node"].measures, 7);
+        // Two runs on their own, merged.
+        let mut merged = first;
+        merged.merge(learnt(collector, Profile::default(), &[500, 70, 41]));
+        assert_eq!(merged.backbones["Node"].measures, 7);
+        assert_eq!(
+            merged.backbones["Node"].degrees,
+            read.backbones["Node"].degrees
+        );
+
+        let heap = builder(collector).build().unwrap();
+        let (reaction, kept) = keeping();
+        let watch = Shapes::testing(read).register(&heap, Some(reaction));
+        let mut m = heap.attach("main").unwrap();
+        let list = list(&mut m, 300);
+        let root = m.static_root("list");
+        root.set(&m, Some(&m[list]));
+        m.collect();
+        m.collect();
+        assert_eq!(watch.measures()[0].instances, 300);
+        assert!(watch.violations().is_empty());
+        // One of three hundred loses the way back.
+        let mut node = m[list].head.get().unwrap();
+        for _ in 0..3 {
+            node = node.next.get().unwrap();
+        }
+        node.prev.set(None);
+        m.collect();
+        m.collect();
+        assert!(!watch.violations().is_empty());
+        let kept = kept.lock().unwrap();
+        assert_eq!(kept.len(), 1, "told once");
+        assert_eq!(kept[0].kind, "shape");
+        assert_eq!(kept[0].objects[0].class, "Node");
+        let paths = kept[0].evidence.iter().map(|it| it.path.to_string());
+        let paths: Vec<String> = paths.map(|it| without_addresses(&it)).collect();
+        let lost = "static:list → List .head → Node .next → Node .next → Node .next → Node";
+        assert!(paths.iter().any(|it| it == lost), "{paths:#?}");
+    }
+}

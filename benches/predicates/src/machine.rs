@@ -174,7 +174,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// What a function of [`Kind::Object`] says of objects. It is told where the code is once.
+    /// What a function of [`Kind::Object`] says of an object, as `Truth` has it.
     pub fn object_test(&self) -> impl Fn(u32) -> u64 {
         // SAFETY: the code was made with that signature, and lives as long as `self`.
         let test = unsafe { std::mem::transmute::<*const u8, OfObject>(self.code) };
@@ -182,7 +182,7 @@ impl<'a> Code<'a> {
         move |x| test(heap.base(), x, &self.asked)
     }
 
-    /// What a function of another kind says of batches.
+    /// What a function of another kind says of a batch.
     pub fn batch_test(&self) -> impl Fn(&Batch<'_>) -> Truths {
         // SAFETY: as above.
         let test = unsafe { std::mem::transmute::<*const u8, OfBatch>(self.code) };

@@ -46,3 +46,6 @@ bench-barrier *ARGS:
     bash benches/barrier.sh {{ARGS}}
 bench-layout *ARGS:
     cd benches/layout && cargo run --release -- {{ARGS}}
+# Predicates by an interpreter, by closures and as machine code.
+bench-predicates *ARGS:
+    cd benches/predicates && cargo run --release -- {{ARGS}}

@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::class::Elements;
-use heaphound_heap::fields::{Batch, Column, Fields, Held, LANES, Numbers, Readable, each_lane};
+use heaphound_heap::fields::{
+    Batch, Column, Fields, Held, LANES, Numbers, Readable, each_lane, lanes,
+};
 use heaphound_heap::{ClassId, FieldKind, PlainKind, Value};
 
 use super::header::Word;
@@ -66,6 +68,14 @@ impl FieldReader<'_> {
     }
 }
 
+/// Objects of one class in all lanes.
+struct Aligned<'v> {
+    class: ClassId,
+    objects: [ObjectId<'v>; LANES],
+    /// Lanes whose object has another class, and was put aside.
+    odd: u64,
+}
+
 /// An integer that 64 bits hold, if only as bits.
 trait Widen {
     fn widen(self) -> i64;
@@ -118,17 +128,29 @@ impl<'v> Readable for StoppedHeap<'v> {
 }
 
 impl<'v> StoppedFields<'_, 'v> {
-    /// The class of objects that all have the same. Nothing here waits for anything, so that
-    /// whatever of them is not in the cache arrives at once.
+    /// Makes all lanes objects of one class, that of the first that is there, if any is: those
+    /// that are not there, and others, which it answers, hold that first one then.
     #[inline]
-    fn common_class(self, objects: &[ObjectId<'v>; LANES]) -> Option<ClassId> {
+    fn align(self, column: &Column<ObjectId<'v>>) -> Option<Aligned<'v>> {
         // SAFETY: objects of the stopped heap (H1).
         let word = |object: ObjectId<'v>| unsafe { self.base.header(object.0) }.load();
-        let first = word(objects[0]);
-        let differ = objects
+        let mut objects = column.objects;
+        let lead = *objects.get(column.there.trailing_zeros() as usize)?;
+        let class = word(lead).class();
+        // Nothing here waits for anything, so that whatever is not in the cache arrives at once.
+        let bits = objects
             .iter()
-            .fold(0, |bits, &it| bits | word(it).0 ^ first.0);
-        (Word(differ).class() == 0).then_some(ClassId(first.class()))
+            .fold(0, |bits, &it| bits | word(it).0 ^ word(lead).0);
+        let mut odd = 0;
+        if Word(bits).class() != 0 {
+            odd = each_lane(|lane| word(objects[lane]).class() != class);
+            lanes(odd).for_each(|lane| objects[lane] = lead);
+        }
+        Some(Aligned {
+            class: ClassId(class),
+            objects,
+            odd: odd & column.there,
+        })
     }
 
     /// What slots at a place hold.
@@ -317,27 +339,27 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
         reader: &FieldReader<'v>,
         column: &Column<ObjectId<'v>>,
     ) -> Column<ObjectId<'v>> {
-        let mut held = match self.common_class(&column.objects) {
-            // SAFETY: they all have that class.
-            Some(class) => unsafe { self.slots_at(reader.place(class), &column.objects) },
-            None => {
-                let mut held = *column;
-                held.absent = 0;
-                held.there = each_lane(|lane| {
-                    let held_by = self.slot(reader, column.objects[lane]);
-                    held.absent |= ((held_by == Held::Absent) as u64) << lane;
-                    match held_by {
-                        Held::Object(object) => {
-                            held.objects[lane] = object;
-                            true
-                        }
-                        _ => false,
-                    }
-                });
-                held
-            }
+        let Some(aligned) = self.align(column) else {
+            return Column {
+                absent: !0,
+                ..*column
+            };
         };
-        // Lanes where nothing was there have been read for nothing.
+        // SAFETY: they all have that class.
+        let mut held = unsafe { self.slots_at(reader.place(aligned.class), &aligned.objects) };
+        for lane in lanes(aligned.odd) {
+            let bit = 1 << lane;
+            held.there &= !bit;
+            held.absent &= !bit;
+            match self.slot(reader, column.objects[lane]) {
+                Held::Object(object) => {
+                    held.objects[lane] = object;
+                    held.there |= bit;
+                }
+                Held::Null => {}
+                Held::Absent => held.absent |= bit,
+            }
+        }
         held.there &= column.there;
         held.absent |= !column.there;
         held
@@ -359,24 +381,21 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
         kind: PlainKind,
         column: &Column<ObjectId<'v>>,
     ) -> Numbers {
-        let mut found = match self.common_class(&column.objects) {
-            // SAFETY: they all have that class.
-            Some(class) => unsafe { self.numbers_at(reader.place(class), kind, &column.objects) },
-            None => {
-                let mut values = [0; LANES];
-                let known = each_lane(|lane| {
-                    let bits = self.bits(reader, column.objects[lane]);
-                    values[lane] = kind.extend(bits.unwrap_or(0));
-                    bits.is_some()
-                });
-                let absent = 0;
-                Numbers {
-                    values,
-                    known,
-                    absent,
-                }
-            }
+        let Some(aligned) = self.align(column) else {
+            return Numbers {
+                values: [0; LANES],
+                known: 0,
+                absent: !0,
+            };
         };
+        let place = reader.place(aligned.class);
+        // SAFETY: they all have that class.
+        let mut found = unsafe { self.numbers_at(place, kind, &aligned.objects) };
+        for lane in lanes(aligned.odd) {
+            let bits = self.bits(reader, column.objects[lane]);
+            found.values[lane] = kind.extend(bits.unwrap_or(0));
+            found.known = found.known & !(1 << lane) | (bits.is_some() as u64) << lane;
+        }
         found.known &= column.there;
         found.absent = !column.there;
         found

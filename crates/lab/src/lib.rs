@@ -8,11 +8,13 @@
 pub mod assertions;
 pub mod builds;
 pub mod callgrind;
+mod cork;
 mod deal;
 pub mod measure;
 mod probes;
 pub mod programs;
 pub mod report;
+pub mod watch;
 
 pub use report::{Better, Report, Row};
 
@@ -55,6 +57,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "deal",
         about: "DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds",
         run: deal::run,
+    },
+    Experiment {
+        name: "cork",
+        about: "Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow",
+        run: cork::run,
     },
 ];
 

@@ -23,7 +23,7 @@ fn reported(options: Options, collections: u64, volumes: &[&dyn Fn(u64) -> f64])
         let classes = std::iter::once(ClassTotal::default());
         let classes = classes.chain(volumes.iter().map(|volume| total(volume(i))));
         let summary = Summary::new(classes.collect(), Vec::new());
-        cork.observe(&summary, &ids, i * 1_000_000);
+        cork.observe(&summary, &ids, i * 100_000_000);
         for candidate in cork.candidates(&summary, &ids) {
             found[candidate.class.0 as usize - 1].push(i);
         }

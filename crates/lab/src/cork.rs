@@ -8,7 +8,7 @@ use crate::programs::Size;
 use crate::programs::growing::{GROWING, Growing};
 use crate::programs::steady::STEADY;
 use crate::report::Report;
-use crate::watch::{Watched, watch};
+use crate::watch::{Recording, Watched};
 use crate::{Failed, Options, Tell};
 
 pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
@@ -25,8 +25,8 @@ fn run_at(size: Size, progress: Tell<'_>) -> Report {
     let mut until = Vec::new();
     for program in GROWING {
         progress(program.name);
-        let watched = watch_growing(program, size, true);
-        if std::env::var_os("VOLUMES").is_some() { eprintln!("{}: {:?}", program.name, watched.volumes.iter().map(|v| v / 1000).collect::<Vec<_>>()); }
+        let recording = record(program, size, true);
+        let watched = recording.watch(cork::Options::default());
         let is_right = is_right(program, &watched);
         found += is_right as usize;
         // What was never reported is no median, but worse than any.
@@ -41,25 +41,22 @@ fn run_at(size: Size, progress: Tell<'_>) -> Report {
     let (mut named, mut often, mut silent) = (0, 0, Vec::new());
     let twins = GROWING.iter().map(|program| {
         let name = format!("{}, repaired", program.name);
-        let run = || watch_growing(program, size, false);
-        (name, Box::new(run) as Box<dyn Fn() -> Watched>)
+        let run = || record(program, size, false);
+        (name, Box::new(run) as Box<dyn Fn() -> Recording>)
     });
     let steady = STEADY.iter().map(|program| {
         let run = || {
-            watch(
-                Collector::MarkSweep,
-                size,
-                cork::Options::default(),
-                |m| _ = program.run(m, size, &mut |_| {}),
-            )
+            Recording::of(Collector::MarkSweep, size, |m| {
+                program.run(m, size, &mut |_| {});
+            })
         };
-        let run = Box::new(run) as Box<dyn Fn() -> Watched>;
+        let run = Box::new(run) as Box<dyn Fn() -> Recording>;
         (program.name.to_string(), run)
     });
     for (name, run) in twins.chain(steady) {
         progress(&name);
-        let watched = run();
-        if std::env::var_os("VOLUMES").is_some() { eprintln!("{name}: {:?}", watched.volumes.iter().map(|v| v / 1000).collect::<Vec<_>>()); }
+        let recording = run();
+        let watched = recording.watch(cork::Options::default());
         let classes = watched.classes();
         named += classes.len();
         often += watched.often().len();
@@ -94,13 +91,10 @@ fn run_at(size: Size, progress: Tell<'_>) -> Report {
     report
 }
 
-fn watch_growing(program: &Growing, size: Size, leak: bool) -> Watched {
-    watch(
-        Collector::MarkSweep,
-        size,
-        cork::Options::default(),
-        |m| _ = program.run(m, size, leak, &mut |_| {}),
-    )
+fn record(program: &Growing, size: Size, leak: bool) -> Recording {
+    Recording::of(Collector::MarkSweep, size, |m| {
+        program.run(m, size, leak, &mut |_| {});
+    })
 }
 
 /// Whether the last report names the class that grows, and only what its holder holds.
@@ -134,7 +128,6 @@ mod tests {
     #[test]
     fn what_grows_is_found_with_its_holder_and_the_others_are_silent() {
         let report = run_at(Size::Small, &mut |_| {});
-        println!("{report}");
         let rows: Vec<(&str, f64)> = report
             .rows
             .iter()

@@ -14,6 +14,8 @@ pub mod measure;
 mod probes;
 pub mod programs;
 pub mod report;
+mod shapeup;
+mod structures;
 pub mod watch;
 
 pub use report::{Better, Report, Row};
@@ -62,6 +64,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "cork",
         about: "Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow",
         run: cork::run,
+    },
+    Experiment {
+        name: "shapeup",
+        about: "ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms",
+        run: shapeup::run,
     },
 ];
 

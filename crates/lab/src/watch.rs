@@ -1,23 +1,33 @@
 //! Watching a program for growth: what Cork says at each of its full collections.
+//!
+//! A [`Recording`] keeps a run's summaries, so that the same run can be watched with other
+//! options.
 
 use std::sync::{Arc, Mutex};
 
 use heaphound::finding::Finding;
 use heaphound::view::HeapView;
-use heaphound::{Collector, Heap, Inquiry, Mutator, Reaction, StoppedHeap};
+use heaphound::{ClassId, ClassInfo, Collector, Inquiry, Kind, Mutator, Reaction, StoppedHeap};
 use heaphound_analysis::cork::{self, Candidate, Cork, Options};
 use heaphound_analysis::slot::SlotIds;
-use heaphound_analysis::summary::summarize;
+use heaphound_analysis::summary::{Summary, summarize};
 
 use crate::programs::{Size, builder};
+
+/// The summaries of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// The classes, when all were known.
+    pub classes: Vec<ClassInfo>,
+    /// Of each full collection: what lived, and what had been allocated until then.
+    pub collections: Vec<(Summary, u64)>,
+}
 
 /// What Cork said of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     /// What it reported, full collection by full collection.
     pub reports: Vec<Vec<Growth>>,
-    /// The volume of the heap at each.
-    pub volumes: Vec<u64>,
 }
 
 /// A class that was reported.
@@ -29,6 +39,52 @@ pub struct Growth {
     pub edges: Vec<(String, String, String)>,
     /// All of it.
     pub finding: Finding,
+}
+
+impl Recording {
+    /// Runs a program on a heap of its own, and records it.
+    pub fn of(collector: Collector, size: Size, run: impl FnOnce(&mut Mutator<'_>)) -> Self {
+        let heap = builder(size).collector(collector).build().expect("a heap");
+        let told = Arc::new(Mutex::new(Told::default()));
+        let quiet = Reaction::Call(Arc::new(|_| {}));
+        let asked = heap.inquire(Box::new(Recorder(told.clone())), Some(quiet));
+        let mut m = heap.attach("main").expect("attached once");
+        run(&mut m);
+        drop(m);
+        drop(asked);
+        let mut told = std::mem::take(&mut *told.lock().expect("nobody panics with it"));
+        // What had been allocated is known when a collection has ended.
+        let stats = heap.stats();
+        let full = stats.history.iter().rev().filter(|it| it.kind == Kind::Full);
+        let backwards = told.collections.iter_mut().rev();
+        for ((_, allocated), stats) in backwards.zip(full) {
+            *allocated = stats.allocated_bytes;
+        }
+        Self {
+            classes: told.classes,
+            collections: told.collections,
+        }
+    }
+
+    /// What Cork says at each collection.
+    pub fn watch(&self, options: Options) -> Watched {
+        let ids = SlotIds::new(&self.classes);
+        let mut cork = Cork::new(options);
+        let reports = self.collections.iter().map(|(summary, allocated)| {
+            cork.observe(summary, &ids, *allocated);
+            let found = cork.candidates(summary, &ids);
+            let growth = |it| Growth::of(it, &self.classes, &ids, cork.collections());
+            found.iter().map(growth).collect()
+        });
+        Watched {
+            reports: reports.collect(),
+        }
+    }
+
+    /// The volume of the heap at each collection.
+    pub fn volumes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.collections.iter().map(|it| it.0.volume_bytes())
+    }
 }
 
 impl Watched {
@@ -64,11 +120,10 @@ impl Watched {
 }
 
 impl Growth {
-    fn of(candidate: &Candidate, heap: &StoppedHeap<'_>, ids: &SlotIds, collection: u64) -> Self {
-        let classes = heap.classes();
-        let name = |class: heaphound::ClassId| heap.class(class).name.clone();
+    fn of(candidate: &Candidate, classes: &[ClassInfo], ids: &SlotIds, collection: u64) -> Self {
+        let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
         let slice = &candidate.slice;
-        let edges = slice.edges.iter().chain(&slice.chain);
+        let edges = slice.edges.iter().chain(&slice.chain).chain(&slice.holders);
         let edges = edges.flat_map(|edge| {
             edge.slots.iter().map(|slot| {
                 let slot = ids.name(classes, slot.slot).to_string();
@@ -89,53 +144,20 @@ impl Growth {
     }
 }
 
-/// Asks at every full collection.
-struct Watch {
-    cork: Cork,
-    told: Arc<Mutex<Watched>>,
+#[derive(Default)]
+struct Told {
+    classes: Vec<ClassInfo>,
+    collections: Vec<(Summary, u64)>,
 }
 
-impl Inquiry for Watch {
+/// Summarizes the heap at every full collection.
+struct Recorder(Arc<Mutex<Told>>);
+
+impl Inquiry for Recorder {
     fn ask(&mut self, heap: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
-        let summary = summarize(heap);
-        let ids = SlotIds::new(heap.classes());
-        // What was allocated is not told here; only rates need it.
-        self.cork.observe(&summary, &ids, 0);
-        let candidates = self.cork.candidates(&summary, &ids);
-        let number = self.cork.collections();
-        let report = candidates.iter();
-        let report = report.map(|it| Growth::of(it, heap, &ids, number)).collect();
-        let mut told = self.told.lock().expect("nobody panics with it");
-        told.reports.push(report);
-        told.volumes.push(summary.volume_bytes());
+        let mut told = self.0.lock().expect("nobody panics with it");
+        told.classes = heap.classes().to_vec();
+        told.collections.push((summarize(heap), 0));
         Vec::new()
     }
-}
-
-/// Runs a program on a heap of its own, and watches it.
-pub fn watch(
-    collector: Collector,
-    size: Size,
-    options: Options,
-    run: impl FnOnce(&mut Mutator<'_>),
-) -> Watched {
-    let heap = builder(size).collector(collector).build().expect("a heap");
-    let told = watch_heap(&heap, options);
-    let mut m = heap.attach("main").expect("attached once");
-    run(&mut m);
-    drop(m);
-    let told = told.lock().expect("nobody panics with it");
-    told.clone()
-}
-
-/// Watches a heap for as long as it exists.
-pub fn watch_heap(heap: &Heap, options: Options) -> Arc<Mutex<Watched>> {
-    let told = Arc::new(Mutex::new(Watched::default()));
-    let watch = Watch {
-        cork: Cork::new(options),
-        told: told.clone(),
-    };
-    let quiet = Reaction::Call(Arc::new(|_| {}));
-    heap.inquire(Box::new(watch), Some(quiet)).keep();
-    told
 }

@@ -167,6 +167,10 @@ pub struct Candidate {
     pub slice: Slice,
 }
 
+/// A collection is close to another if less than this part of the heap's volume was allocated
+/// in between.
+const CLOSE: u64 = 16;
+
 impl Cork {
     /// Nothing seen yet.
     pub fn new(options: Options) -> Self {
@@ -178,8 +182,16 @@ impl Cork {
 
     /// Takes in the summary of a full collection, by when the program had allocated so
     /// many bytes since it began.
+    ///
+    /// A collection that follows so closely on the one before that hardly anything was allocated
+    /// in between is passed over: it sees the same objects. If it is not known what was allocated
+    /// (0), each counts.
     pub fn observe(&mut self, summary: &Summary, ids: &SlotIds, allocated_bytes: u64) {
         let total = summary.volume_bytes();
+        let since = allocated_bytes.saturating_sub(self.allocated_bytes);
+        if allocated_bytes > 0 && self.collections > 0 && since < total / CLOSE {
+            return;
+        }
         let points_from = summary.points_from(ids);
         let mut window = std::mem::take(&mut self.window);
         // Before the window is full, it is as long as there is something to look back at.
@@ -199,6 +211,10 @@ impl Cork {
     }
 
     fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, allocated_bytes: u64) {
+        let (then, now) = match allocated_bytes {
+            0 => (self.collections, self.collections + 1),
+            now => (self.allocated_bytes, now),
+        };
         let last = summary.classes().last().map_or(0, |(id, _)| id.0 as usize);
         let count = self.classes.len().max(last + 1);
         self.classes.resize(count, Rank::default());
@@ -210,13 +226,13 @@ impl Cork {
             if (before, volume) == (0, 0) && known.is_none() {
                 continue;
             }
-            let mut history = known.unwrap_or_else(|| History::new(before, self.allocated_bytes));
-            let then = |old: &Volumes| old.classes.get(id).copied();
-            match steps.step(rank, volume, then) {
+            let mut history = known.unwrap_or_else(|| History::new(before, then));
+            let earlier = |old: &Volumes| old.classes.get(id).copied();
+            match steps.step(rank, volume, earlier) {
                 Change::New if volume == 0 => history.wait(),
-                Change::New | Change::Fell => history.restart(phases, volume, allocated_bytes),
+                Change::New | Change::Fell => history.restart(phases, volume, now),
                 Change::Grew | Change::Held => {
-                    let stands = history.follow(rank, before, self.allocated_bytes);
+                    let stands = history.follow(rank, before, then, now);
                     if !stands && self.options.forget {
                         *rank = Rank::new(volume);
                     }
@@ -267,7 +283,8 @@ impl Cork {
         let points_from = summary.points_from(ids);
         let candidate = |(class, rank, history): (ClassId, Rank, &History)| {
             let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
-            let allocated = self.allocated_bytes.saturating_sub(history.base_allocated);
+            // If it is not known what was allocated, times are numbers of collections.
+            let allocated = self.allocated_bytes.saturating_sub(history.base_time);
             Candidate {
                 class,
                 objects: summary.class(class).objects,

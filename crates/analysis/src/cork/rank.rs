@@ -9,6 +9,10 @@
 //! is reported for good. Ours forgets: a class that no longer reaches new heights, within the
 //! time that it has needed for them before, has stopped growing. And it remembers: a class
 //! that has fallen from a peak (a saw-tooth) is not growing until it gets past that.
+//!
+//! A leak goes on as it began, and what warms up slows down: a class whose growth slackens is
+//! not reported. How fast it grows is measured by what the program allocates, if that is known,
+//! and not by collections: these come the faster the fuller a heap is.
 
 /// The rank of a class or an edge.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -112,13 +116,16 @@ impl Rank {
 /// What is remembered of a class beside its rank: since when it grows, and how steadily.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct History {
-    /// The volume and the bytes allocated when it began to grow.
+    /// The volume and the time when it began to grow.
     pub(super) base_bytes: u64,
-    pub(super) base_allocated: u64,
+    pub(super) base_time: u64,
+    /// The way that it has come since.
+    course: Course,
     /// All that it has gone up and down since.
     travelled_bytes: u64,
     /// The largest volume that counted as a new height.
     high_bytes: u64,
+    high_time: u64,
     /// Collections since.
     since_high: u16,
     /// The longest that it went without a new height and still grew on.
@@ -152,12 +159,19 @@ const LEAST_PEAK_MEMORY: u16 = 16;
 /// How far above an old peak a class must be; teeth of a saw are not all alike.
 const PAST_PEAK: f64 = 1.15;
 
+/// The second half of a growth must be this part of the first, or it is slackening.
+const STEADY: f64 = 0.85;
+
+/// A time: bytes that the program had allocated, or collections that there had been.
+pub(super) type Time = u64;
+
 impl History {
-    pub(super) fn new(volume_bytes: u64, allocated_bytes: u64) -> Self {
+    pub(super) fn new(volume_bytes: u64, time: Time) -> Self {
         Self {
             base_bytes: volume_bytes,
-            base_allocated: allocated_bytes,
+            base_time: time,
             high_bytes: volume_bytes,
+            high_time: time,
             // As long ago as makes no difference.
             since_high: LONGEST_GAP,
             gap: 1,
@@ -172,7 +186,7 @@ impl History {
     }
 
     /// Starts anew after `phases` of growth, from the volume that is left.
-    pub(super) fn restart(&mut self, phases: u16, volume_bytes: u64, allocated_bytes: u64) {
+    pub(super) fn restart(&mut self, phases: u16, volume_bytes: u64, time: Time) {
         let old = match self.peak_left > 0 {
             true => self.peak_bytes,
             false => 0,
@@ -186,7 +200,7 @@ impl History {
         *self = Self {
             peak_bytes,
             peak_left: peak_left.max(self.peak_left),
-            ..Self::new(volume_bytes, allocated_bytes)
+            ..Self::new(volume_bytes, time)
         };
     }
 
@@ -199,7 +213,11 @@ impl History {
     pub(super) fn enters(&self, rank: &Rank) -> bool {
         let grown = rank.volume_bytes.saturating_sub(self.base_bytes) as f64;
         let usual = self.travelled_bytes as f64 / rank.phases.max(1) as f64;
-        self.growing && self.since_high == 0 && !self.below_peak() && grown >= ABOVE_NOISE * usual
+        self.growing
+            && self.since_high == 0
+            && !self.below_peak()
+            && grown >= ABOVE_NOISE * usual
+            && self.course.is_steady()
     }
 
     /// Whether it may stay there.
@@ -211,28 +229,31 @@ impl History {
         self.peak_left > 0 && (self.high_bytes as f64) < PAST_PEAK * self.peak_bytes as f64
     }
 
-    /// Follows a class whose volume was `before` when `allocated_before` bytes had been
-    /// allocated. Answers whether the rank that it has gathered still stands.
-    pub(super) fn follow(&mut self, rank: &Rank, before: u64, allocated_before: u64) -> bool {
+    /// Follows a class whose volume was `before` at the time `then`. Answers whether the rank
+    /// that it has gathered still stands.
+    pub(super) fn follow(&mut self, rank: &Rank, before: u64, then: Time, now: Time) -> bool {
         let volume = rank.volume_bytes;
         self.peak_left = self.peak_left.saturating_sub(1);
         if !self.growing && volume > self.high_bytes {
             self.growing = true;
             self.base_bytes = before;
-            self.base_allocated = allocated_before;
+            self.base_time = then;
             self.travelled_bytes = volume.abs_diff(before);
-            self.reach(volume);
+            self.course = Course::default();
+            self.reach(volume, now);
             return true;
         }
         self.travelled_bytes += volume.abs_diff(before);
         if self.growing {
-            let phases = rank.phases.saturating_sub(self.since_high + 1).max(1);
-            let usual = self.high_bytes.saturating_sub(self.base_bytes) as f64 / phases as f64;
-            let due = HEIGHT * usual * (self.since_high + 1) as f64;
+            let time = |from: Time, to: Time| to.saturating_sub(from).max(1) as f64;
+            let grown = self.high_bytes.saturating_sub(self.base_bytes) as f64;
+            let usual = grown / time(self.base_time, self.high_time);
+            let due = HEIGHT * usual * time(self.high_time, now);
             if volume as f64 > self.high_bytes as f64 + due {
-                self.reach(volume);
+                self.reach(volume, now);
                 return true;
             }
+            self.pass(volume, now);
         }
         self.since_high = self.since_high.saturating_add(1);
         if !self.growing && self.since_high >= OLD_HEIGHT {
@@ -245,13 +266,104 @@ impl History {
         self.growing
     }
 
-    fn reach(&mut self, volume: u64) {
+    fn reach(&mut self, volume: u64, now: Time) {
         self.gap = match self.since_high {
             0 => self.gap.max(1),
             gap if gap < LONGEST_GAP => self.gap.max(gap + 1),
             _ => 1,
         };
         self.high_bytes = volume;
+        self.high_time = now;
         self.since_high = 0;
+        self.pass(volume, now);
+    }
+
+    fn pass(&mut self, volume: u64, now: Time) {
+        let grown = volume as f64 - self.base_bytes as f64;
+        let time = now.saturating_sub(self.base_time) as f64;
+        self.course.push(time as f32, grown as f32);
+    }
+}
+
+/// What a volume has grown by, over time: a few points, all of the way.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Course {
+    /// Time and growth since it began, oldest first, every `1 << thinned`th of them.
+    points: [(f32, f32); POINTS],
+    count: u8,
+    thinned: u8,
+    seen: u16,
+    last: (f32, f32),
+}
+
+/// Enough to see a bend.
+const POINTS: usize = 8;
+
+impl Course {
+    fn push(&mut self, time: f32, grown: f32) {
+        self.last = (time, grown);
+        if self.seen.is_multiple_of(1 << self.thinned.min(15)) {
+            if self.count as usize == POINTS {
+                for kept in 0..POINTS / 2 {
+                    self.points[kept] = self.points[2 * kept];
+                }
+                self.count = POINTS as u8 / 2;
+                self.thinned += 1;
+            }
+            // Of those that are kept at the new distance, this one may not be.
+            if self.seen.is_multiple_of(1 << self.thinned.min(15)) {
+                self.points[self.count as usize] = self.last;
+                self.count += 1;
+            }
+        }
+        self.seen = self.seen.saturating_add(1);
+    }
+
+    /// Whether it has grown in the second half of the time about as much as in the first.
+    fn is_steady(&self) -> bool {
+        let (time, grown) = self.last;
+        let first = self.at(time / 2.0);
+        (grown - first) as f64 >= STEADY * first as f64
+    }
+
+    /// What it had grown by at a time, between two points on a straight line.
+    fn at(&self, time: f32) -> f32 {
+        let points = &self.points[..self.count as usize];
+        let after = points.partition_point(|it| it.0 < time);
+        let (t0, g0) = after.checked_sub(1).map_or((0.0, 0.0), |at| points[at]);
+        let (t1, g1) = points.get(after).copied().unwrap_or(self.last);
+        match t1 > t0 {
+            true => g0 + (g1 - g0) * (time - t0) / (t1 - t0),
+            false => g1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_of_any_length_remembers_its_first_half() {
+        for count in 2..300 {
+            let mut course = Course::default();
+            for time in 1..=count {
+                course.push(time as f32, (3 * time) as f32);
+            }
+            let half = count as f32 / 2.0;
+            assert!((course.at(half) - 3.0 * half).abs() < 0.01, "{count}");
+            assert!(course.is_steady());
+        }
+    }
+
+    #[test]
+    fn a_bend_is_seen_soon_and_late() {
+        for count in 6..300 {
+            let mut course = Course::default();
+            for time in 1..=count {
+                course.push(time as f32, (time as f32).powf(0.6));
+            }
+            assert!(!course.is_steady(), "{count}");
+        }
     }
 }

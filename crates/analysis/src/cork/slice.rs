@@ -4,7 +4,7 @@
 //! whose edges have a positive rank. It leads through containers whose own volume jitters
 //! (`Object[]`), because an edge weighs as much as what it leads to.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use heaphound_heap::ClassId;
 
@@ -17,8 +17,11 @@ pub struct Slice {
     /// In the order in which a search from the class meets them.
     pub edges: Vec<SliceEdge>,
     /// The one way along the strongest growing edges, and on through classes that have
-    /// only one holder, which need not grow.
+    /// only one holder, which need not grow. A recursive structure is gone through once.
     pub chain: Vec<SliceEdge>,
+    /// Where the way ends: the classes that hold its last one, if there are several. They do
+    /// not grow, and which of them is to blame only objects can tell ([`sample`](super::sample)).
+    pub holders: Vec<SliceEdge>,
     /// Whether `edges` are all.
     pub complete: bool,
 }
@@ -94,31 +97,102 @@ pub(super) fn slice(
             }
         }
     }
-    let mut on_chain = BTreeSet::from([class]);
-    let mut end = class;
+    let mut way = Way {
+        end: class,
+        passed: BTreeSet::new(),
+        chain: Vec::new(),
+    };
     loop {
-        let growing = slice.edges.iter();
-        let growing = growing.filter(|it| it.class == end && !on_chain.contains(&it.from));
+        let part = cycle(&slice.edges, way.end);
+        let growing = slice.edges.iter().filter(|it| way.leaves(&part, it));
         // Of equally strong ones the first.
         let strongest = growing.reduce(|best, it| match it.rank > best.rank {
             true => it,
             false => best,
         });
-        let Some(edge) = strongest else { break };
-        end = edge.from;
-        on_chain.insert(end);
-        slice.chain.push(edge.clone());
+        let Some(edge) = strongest.cloned() else { break };
+        way.follow(&slice.edges, part, edge);
     }
     for _ in 0..MAX_HOLDERS {
-        let mut others = of(end).iter().filter(|edge| edge.from != end);
-        let (Some(edge), None) = (others.next(), others.next()) else {
-            break;
-        };
-        if !on_chain.insert(edge.from) {
-            break;
+        let part = cycle(&slice.edges, way.end);
+        let others = part.iter().flat_map(|&class| of(class));
+        let others = others.map(|edge| describe(edge, 0.0));
+        let mut others: Vec<SliceEdge> = others.filter(|it| way.leaves(&part, it)).collect();
+        match (others.pop(), others.is_empty()) {
+            (None, _) => break,
+            (Some(edge), true) => way.follow(&slice.edges, part, edge),
+            (Some(edge), false) => {
+                others.push(edge);
+                slice.holders = others;
+                break;
+            }
         }
-        end = edge.from;
-        slice.chain.push(describe(edge, 0.0));
     }
+    slice.chain = way.chain;
     slice
+}
+
+/// A way through the points-from graph, from what grows to what holds it. The classes of a
+/// recursive structure are one place on it, which it may leave from any of them.
+struct Way {
+    end: ClassId,
+    passed: BTreeSet<ClassId>,
+    chain: Vec<SliceEdge>,
+}
+
+impl Way {
+    /// Whether an edge leads on from a place to where it has not been.
+    fn leaves(&self, part: &BTreeSet<ClassId>, edge: &SliceEdge) -> bool {
+        part.contains(&edge.class) && !part.contains(&edge.from) && !self.passed.contains(&edge.from)
+    }
+
+    /// Goes along an edge, and first to where in the place it begins.
+    fn follow(&mut self, edges: &[SliceEdge], part: BTreeSet<ClassId>, edge: SliceEdge) {
+        let inside = edges
+            .iter()
+            .filter(|it| part.contains(&it.class) && part.contains(&it.from));
+        let inside: Vec<&SliceEdge> = inside.collect();
+        let mut came: BTreeMap<ClassId, &SliceEdge> = BTreeMap::new();
+        let mut queue = VecDeque::from([self.end]);
+        while let Some(class) = queue.pop_front() {
+            for edge in inside.iter().filter(|it| it.class == class) {
+                if edge.from != self.end && !came.contains_key(&edge.from) {
+                    came.insert(edge.from, edge);
+                    queue.push_back(edge.from);
+                }
+            }
+        }
+        let mut back = Vec::new();
+        let mut at = edge.class;
+        while at != self.end {
+            let step = came[&at];
+            back.push(step.clone());
+            at = step.class;
+        }
+        self.chain.extend(back.into_iter().rev());
+        self.end = edge.from;
+        self.chain.push(edge);
+        self.passed.extend(part);
+    }
+}
+
+/// The classes that growing edges lead to from a class and back, itself included.
+fn cycle(edges: &[SliceEdge], class: ClassId) -> BTreeSet<ClassId> {
+    let reach = |forth: bool| {
+        let mut seen = BTreeSet::from([class]);
+        let mut queue = vec![class];
+        while let Some(class) = queue.pop() {
+            for edge in edges {
+                let (from, to) = match forth {
+                    true => (edge.class, edge.from),
+                    false => (edge.from, edge.class),
+                };
+                if from == class && seen.insert(to) {
+                    queue.push(to);
+                }
+            }
+        }
+        seen
+    };
+    reach(true).intersection(&reach(false)).copied().collect()
 }

@@ -61,6 +61,13 @@ pub fn finding(
             )
         })
         .collect();
+    for edge in &slice.holders {
+        for slot in &edge.slots {
+            let holder = ids.full_name(classes, slot.slot);
+            let count = slot.references;
+            notes.push(format!("held by {holder} → {}: {count} references", name(edge.class)));
+        }
+    }
     if !slice.complete {
         notes.push("more slots grow than are listed".into());
     }

@@ -16,6 +16,7 @@ pub mod skeletal;
 pub mod steady;
 pub mod swapleak;
 mod table;
+mod vector;
 
 use std::sync::Arc;
 

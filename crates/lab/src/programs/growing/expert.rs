@@ -49,10 +49,20 @@ struct Token {
     next: Slot<Token>,
 }
 
+/// What a variable of a rule is bound to while a pattern is tried.
+#[derive(Managed)]
+#[repr(C)]
+struct Binding {
+    header: Header,
+    variable: u64,
+    subject: u64,
+    before: Slot<Binding>,
+}
+
 /// Kinds of facts: measured, checked, explained, concluded.
 const KINDS: u64 = 4;
 /// What is measured in a round.
-const MEASURED: usize = 120;
+const MEASURED: usize = 25;
 /// Subjects that measurements are about.
 const SUBJECTS: u64 = 40;
 /// Tokens that wait in a pattern.
@@ -139,6 +149,8 @@ impl Engine<'_> {
         let kind = m[fact].kind as usize;
         let node = m[self.memory].network.get()[kind].get();
         let node = m.local(node.expect("all are there"));
+        let subject = m[fact].subject;
+        self.bind(&mut m.scope(), node, subject);
         let mut slot = &m[node].tokens;
         while let Some(token) = slot.get() {
             let other = token.fact.get();
@@ -163,6 +175,20 @@ impl Engine<'_> {
             self.expire(m, node);
         }
         false
+    }
+
+    /// Binds the variables of a rule, once for each token that is tried.
+    fn bind(&mut self, m: &mut Mutator<'_>, node: Local<'_, PatternNode>, subject: u64) {
+        let mut before: Option<Local<'_, Binding>> = None;
+        for variable in 0..m[node].waiting.get() {
+            let init = BindingInit {
+                variable,
+                subject,
+                before,
+            };
+            before = Some(m.alloc(init).expect("room"));
+        }
+        self.outcome.note(before.map_or(0, |it| m[it].variable ^ m[it].subject));
     }
 
     /// What has waited longest does so in vain.

@@ -99,7 +99,7 @@ pub const GROWING: &[Growing] = &[
         name: "compare",
         about: "closing a comparison does not count down, so that the history keeps it",
         class: "DiffNode",
-        holder: ("NavigationHistory", "editors", "EditorInfo"),
+        holder: ("NavigationHistory", "editors", "ArrayList"),
         rounds: 300,
         run: compare::run,
     },

@@ -84,7 +84,8 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     m.static_root::<Scene>("scene").set(&m, Some(&m[scene]));
     for _ in 0..work.rounds {
         let rays = RAYS * work.scale;
-        let image = m.scoped(|m| m.alloc_plain(rays, 0u64)).expect("room");
+        let mut m = m.scope();
+        let image = m.alloc_plain(rays, 0u64).expect("room");
         m[scene].image.set(Some(&m[image]));
         for ray in 0..rays {
             let mut m = m.scope();

@@ -47,10 +47,18 @@ impl SlotIds {
     /// If there are more than four billion slots.
     pub fn grow(&mut self, classes: &[ClassInfo]) {
         for class in &classes[self.classes().min(classes.len())..] {
-            let end = self.end() as usize + class.fields.len() + 1;
-            self.first
-                .push(u32::try_from(end).expect("slots can be counted"));
+            self.add(class);
         }
+    }
+
+    /// Adds the next class.
+    ///
+    /// # Panics
+    /// If there are more than four billion slots.
+    pub fn add(&mut self, class: &ClassInfo) {
+        let end = self.end() as usize + class.fields.len() + 1;
+        let end = u32::try_from(end).expect("slots can be counted");
+        self.first.push(end);
     }
 
     /// How many classes are known.

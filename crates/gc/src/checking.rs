@@ -10,6 +10,8 @@
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use heaphound_analysis::slot::SlotIds;
+use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassId;
 
 use crate::assertions::{AssertionKind, Assertions, Reaction, Verdict, Violation};
@@ -18,6 +20,7 @@ use crate::heap::HeapInner;
 use crate::raw::Raw;
 use crate::raw::check::{Checker, Counted};
 use crate::raw::mark::{Ground, Marked};
+use crate::raw::summing::{Places, Summing};
 use crate::raw::weak::{Waiting, is_marked};
 
 /// Objects that owners may enter all together, at least.
@@ -58,6 +61,20 @@ impl HeapInner {
             counted.add(one);
         }
         counted
+    }
+
+    /// Runs a phase while the summary of the heap is counted; answers what [`Self::count`] does,
+    /// of all classes, too.
+    pub(crate) fn sum<const AGAIN: bool>(
+        &self,
+        (ground, phase): (Ground<'_>, Phase),
+        slots: &SlotIds,
+        total: &mut Marked,
+        waiting: &mut Waiting,
+    ) -> (Counted, Summary) {
+        let places = Places::new(ground, slots);
+        let fresh = || Summing::<AGAIN>::new(ground, &places);
+        Summing::merge(self.close(ground, phase, total, waiting, fresh))
     }
 
     /// Checks all assertions, once everything that lives is marked.

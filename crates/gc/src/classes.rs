@@ -30,6 +30,14 @@ impl Class {
         let mut kinds = self.slots.iter().map(|&(_, kind)| kind);
         kinds.any(|kind| kind == FieldKind::Dependent)
     }
+
+    /// Bytes of each instance, if all have as many.
+    pub(crate) fn fixed_bytes(&self) -> Option<usize> {
+        match self.info.elements {
+            None => Some(self.trace.fixed_bytes(self.slots.len())),
+            Some(_) => None,
+        }
+    }
 }
 
 /// All classes of one heap.

@@ -23,6 +23,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
 
@@ -452,6 +453,8 @@ impl HeapInner {
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
+        let slots = self.prepare_summary();
+        let mut summary = None;
         // One view can be part of a collection. Whoever asks now has it; else those who always ask.
         let mut owed = Owed::default();
         let mut told = Vec::new();
@@ -482,7 +485,7 @@ impl HeapInner {
             false => Vec::new(),
         };
         // Where many objects are to be counted, it is quicker to count all.
-        let all = census.is_some() || assertions.counts_many();
+        let all = census.is_some() || slots.is_some() || assertions.counts_many();
         if !all {
             for class in &wanted {
                 let trace = &mut collector.traces[class.0 as usize];
@@ -491,7 +494,16 @@ impl HeapInner {
         }
         let job = (self.ground(&collector.traces), phase);
         let (found, waits) = (&mut total, &mut waiting);
-        let counted = match (all, checks && assertions.watches()) {
+        let watches = checks && assertions.watches();
+        let mut summed = |(counted, counts): (Counted, Summary)| {
+            summary = Some(counts);
+            counted
+        };
+        let counted = match (all, watches) {
+            _ if let Some(slots) = &slots => match watches {
+                true => summed(self.sum::<true>(job, slots, found, waits)),
+                false => summed(self.sum::<false>(job, slots, found, waits)),
+            },
             (true, true) => self.count::<true, true>(job, found, waits),
             (true, false) => self.count::<true, false>(job, found, waits),
             (false, true) => self.count::<false, true>(job, found, waits),
@@ -525,9 +537,20 @@ impl HeapInner {
             self.space.begin_epoch();
             ground = self.ground(&collector.traces);
             (total, waiting) = (Marked::default(), Waiting::default());
-            let phase = Phase::Roots(Owed::default());
-            self.close(ground, phase, &mut total, &mut waiting, || ());
+            let job = (ground, Phase::Roots(Owed::default()));
+            match &slots {
+                Some(slots) => {
+                    let (_, counts) = self.sum::<false>(job, slots, &mut total, &mut waiting);
+                    summary = Some(counts);
+                }
+                None => drop(self.close(job.0, job.1, &mut total, &mut waiting, || ())),
+            }
         }
+        if let Some(summary) = summary {
+            self.observe_summary(summary, collector.allocated_bytes, &mut told);
+        }
+        // Whoever has looked at the heap since it was marked has waited for the same keys.
+        waiting.renew(ground);
         let number = self.collections();
         assertions.note(number, told, &mut collector.verdict);
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));

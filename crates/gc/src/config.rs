@@ -47,6 +47,7 @@ pub(crate) struct Config {
     pub(crate) invalidation: bool,
     pub(crate) assertion_patience: Option<NonZeroU32>,
     pub(crate) halt_with_errors: bool,
+    pub(crate) summaries: u32,
 }
 
 impl Config {
@@ -84,6 +85,7 @@ impl HeapBuilder {
             invalidation: false,
             assertion_patience: NonZeroU32::new(64),
             halt_with_errors: false,
+            summaries: 0,
         })
     }
 
@@ -189,6 +191,14 @@ impl HeapBuilder {
     /// panic.
     pub fn halt_with_errors(mut self, on: bool) -> Self {
         self.0.halt_with_errors = on;
+        self
+    }
+
+    /// Makes a summary of the heap at every n-th full collection
+    /// ([`Heap::summary`]). 0, the default, makes none but those that observers
+    /// ([`Heap::observe`]) want.
+    pub fn summaries(mut self, every: u32) -> Self {
+        self.0.summaries = every;
         self
     }
 

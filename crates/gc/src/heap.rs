@@ -27,6 +27,7 @@ use crate::raw::{
 };
 use crate::safepoint::Safepoints;
 use crate::stats::HeapStats;
+use crate::summaries::Summaries;
 
 /// A managed heap. Any number can exist at once; each is dropped whole.
 ///
@@ -55,6 +56,7 @@ pub(crate) struct HeapInner {
     pub(crate) collector: Mutex<CollectorState>,
     pub(crate) assertions: Mutex<Assertions>,
     pub(crate) inquiries: Mutex<Inquiries>,
+    pub(crate) summaries: Mutex<Summaries>,
     pub(crate) labels: Mutex<Labels>,
     /// An assertion failed that is to halt the program: why.
     pub(crate) halted: OnceLock<String>,
@@ -128,6 +130,7 @@ impl Heap {
             collector: Mutex::default(),
             assertions: Mutex::default(),
             inquiries: Mutex::default(),
+            summaries: Mutex::default(),
             labels: Mutex::default(),
             halted: OnceLock::new(),
             stats: Mutex::default(),

@@ -31,7 +31,7 @@ struct Registered {
     reaction: Option<Reaction>,
 }
 
-/// A question that is being asked until this is dropped.
+/// A question that is being asked, or an observer that is being told, until this is dropped.
 #[must_use = "dropped, it is no longer asked"]
 pub struct Registration {
     heap: Weak<HeapInner>,
@@ -39,6 +39,20 @@ pub struct Registration {
 }
 
 impl Registration {
+    /// Another one, for somebody who asks or observes.
+    pub(crate) fn next(heap: &std::sync::Arc<HeapInner>) -> Self {
+        let mut inquiries = heap.inquiries.lock().unwrap();
+        inquiries.last += 1;
+        Self {
+            heap: std::sync::Arc::downgrade(heap),
+            number: inquiries.last,
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Lets it be asked for as long as the heap exists.
     pub fn keep(mut self) {
         self.heap = Weak::new();
@@ -54,6 +68,8 @@ impl Drop for Registration {
             // What it owns is dropped with nothing locked.
             drop(inquiries);
             drop(gone);
+            let observer = heap.summaries.lock().unwrap().remove(self.number);
+            drop(observer);
         }
     }
 }
@@ -63,19 +79,14 @@ impl Heap {
     /// unless there is another reaction; one that stands is counted
     /// ([`Heap::findings`]).
     pub fn inquire(&self, inquiry: Box<dyn Inquiry>, reaction: Option<Reaction>) -> Registration {
-        let heap = self.shared();
-        let mut inquiries = heap.inquiries.lock().unwrap();
-        inquiries.last += 1;
-        let number = inquiries.last;
+        let registration = Registration::next(self.shared());
+        let mut inquiries = self.inner().inquiries.lock().unwrap();
         inquiries.all.push(Registered {
-            number,
+            number: registration.number,
             inquiry,
             reaction,
         });
-        Registration {
-            heap: std::sync::Arc::downgrade(heap),
-            number,
-        }
+        registration
     }
 }
 
@@ -103,7 +114,7 @@ impl HeapInner {
     }
 }
 
-fn panicked() -> Finding {
+pub(crate) fn panicked() -> Finding {
     Finding {
         kind: "inquiry-panicked".into(),
         class: None,

@@ -25,7 +25,9 @@ mod policy;
 #[allow(unsafe_code)]
 mod raw;
 mod safepoint;
+mod shapes;
 mod stats;
+mod summaries;
 
 pub use ask::Asking;
 pub use assertions::{AssertionKind, Known, Reaction};
@@ -42,5 +44,6 @@ pub use raw::{
     StoppedVisits, Str, Subject, Var, Weak, WeakMap, WeakSlot,
 };
 pub use stats::{Cause, CollectionStats, HeapStats, Kind};
+pub use summaries::{HeapSummary, Observed, Observer, Shapes, Wants};
 
 pub use heaphound_heap as words;

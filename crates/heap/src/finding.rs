@@ -100,10 +100,28 @@ pub struct Evidence {
     pub path: Path,
 }
 
+impl Evidence {
+    /// A path to one of many objects, which proves nothing that another would not.
+    pub fn example(path: Path) -> Self {
+        Self {
+            label: EXAMPLE.into(),
+            path,
+        }
+    }
+
+    /// Whether it is one of many.
+    fn is_example(&self) -> bool {
+        self.label == EXAMPLE
+    }
+}
+
+/// How examples are labelled.
+const EXAMPLE: &str = "for example";
+
 /// What a person would know a finding by, from run to run: a hash of its kind, of the class that
 /// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
 /// repeats. Roots do not either, but what a stack slot holds is told from what others do. Where there
-/// is no class, object or path, its message counts.
+/// is no class, object or path, its message counts. Examples do not count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fingerprint(pub u64);
 
@@ -145,13 +163,14 @@ impl Finding {
             hash.text("class");
             hash.text(class);
         }
-        if self.evidence.is_empty() {
+        let evidence = || self.evidence.iter().filter(|it| !it.is_example());
+        if evidence().next().is_none() {
             self.objects.iter().for_each(|it| hash.text(&it.class));
             if self.objects.is_empty() && self.class.is_none() {
                 hash.text(&self.message);
             }
         }
-        for Evidence { path, .. } in &self.evidence {
+        for Evidence { path, .. } in evidence() {
             hash.path(path);
         }
         Fingerprint(hash.0)

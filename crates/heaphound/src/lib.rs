@@ -39,19 +39,24 @@
 #![forbid(unsafe_code)]
 
 mod expression;
+mod growth;
 mod rules;
+mod shapes;
 
 pub use expression::{Evaluate, EvaluateError, evaluate};
+pub use growth::{Growth, GrowthWatch};
+/// Summaries of heaps, growth and shapes.
+pub use heaphound_analysis as analysis;
 /// DeAL and PHALANX expressions.
 pub use heaphound_deal as deal;
 pub use heaphound_derive::{Managed, Plain, deal};
 pub use heaphound_gc::{
     Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder, ClassError,
     ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header, Heap,
-    HeapBuilder, HeapStats, Inquiry, Instance, Invalidated, InvalidationOff, Kind, Known, Local,
-    Managed, Mutator, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData,
-    Reaction, Ref, RefArray, Region, Registration, Root, Slot, Static, StoppedHeap, Str, Subject,
-    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    HeapBuilder, HeapStats, HeapSummary, Inquiry, Instance, Invalidated, InvalidationOff, Kind,
+    Known, Local, Managed, Mutator, Object, ObjectId, Observed, Observer, OutOfMemory, Pinned,
+    Plain, PlainArray, PlainData, Reaction, Ref, RefArray, Region, Registration, Root, Slot,
+    Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Wants, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
@@ -62,6 +67,7 @@ pub use heaphound_heap::{fields, finding, path, probe, root, set, snapshot, trac
 /// Heaps as files.
 pub use heaphound_snapshot as file;
 pub use rules::{Deal, DealError, When, check_syntax};
+pub use shapes::{ShapeWatch, Shapes};
 
 /// For tests.
 pub mod testing {

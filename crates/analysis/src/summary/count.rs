@@ -82,6 +82,23 @@ impl Counters {
         }
     }
 
+    /// As so many calls of [`Counters::object`].
+    pub fn add_objects(&mut self, class: ClassId, objects: u64, volume_bytes: u64) {
+        if class.0 as usize >= self.classes.len() {
+            self.grow(class);
+        }
+        let total = &mut self.classes[class.0 as usize];
+        total.objects += objects;
+        total.volume_bytes += volume_bytes;
+    }
+
+    /// As so many calls of [`Counters::edge`].
+    pub fn add_edges(&mut self, slot: SlotId, to: ClassId, references: u64, volume_bytes: u64) {
+        let row = self.edges.row((slot.0 as u64) << 32 | to.0 as u64);
+        row.references += references;
+        row.volume_bytes += volume_bytes;
+    }
+
     #[cold]
     fn grow(&mut self, class: ClassId) {
         self.classes

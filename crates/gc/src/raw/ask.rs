@@ -38,6 +38,7 @@ use super::view::{Brand, ObjectId, StoppedHeap};
 use super::weak::{self, Waiting};
 use crate::collect::{Cause, Kind, Request};
 use crate::heap::HeapInner;
+use crate::summaries::Wants;
 
 /// The last of the numbers that traces use; the two behind it stand for "none".
 const LAST: u8 = u8::MAX - 2;
@@ -470,6 +471,7 @@ impl HeapInner {
         // What probes mark, marking does not count.
         let counts = assertions.counts() || assertions.watches();
         drop(assertions);
+        let counts = counts || self.summaries.lock().unwrap().due() != Wants::Nothing;
         if !counts {
             view.collecting = Some(RefCell::new(Collecting::new(&view)));
         }

@@ -310,14 +310,19 @@ pub(crate) struct Counted {
 
 impl Counted {
     pub(crate) fn add<const ALL: bool, const AGAIN: bool>(&mut self, one: Checker<ALL, AGAIN>) {
-        if self.classes.len() < one.classes.len() {
-            self.classes.resize(one.classes.len(), (0, 0));
+        self.add_counts(one.classes, one.again);
+    }
+
+    /// Adds what a worker has counted of each class, and listed.
+    pub(crate) fn add_counts(&mut self, classes: Vec<(usize, usize)>, again: Vec<Raw>) {
+        if self.classes.len() < classes.len() {
+            self.classes.resize(classes.len(), (0, 0));
         }
-        for (all, count) in self.classes.iter_mut().zip(one.classes) {
+        for (all, count) in self.classes.iter_mut().zip(classes) {
             all.0 += count.0;
             all.1 += count.1;
         }
-        self.again.extend(one.again);
+        self.again.extend(again);
     }
 }
 

@@ -57,6 +57,7 @@ mod regions;
 mod sizes;
 mod slot;
 pub(crate) mod space;
+pub(crate) mod summing;
 mod trace;
 mod unique;
 pub(crate) mod verify;

@@ -99,6 +99,15 @@ impl Trace {
         self.0 & WATCHED != 0
     }
 
+    /// Bytes of an object that is no array and has that many slots.
+    pub(crate) fn fixed_bytes(self, slots: usize) -> usize {
+        let fixed = (self.0 >> 2 & 0x1fff) as usize * GRANULE;
+        match self.0 & 3 {
+            1 => refs_bytes(slots) + fixed,
+            _ => fixed,
+        }
+    }
+
     /// Bytes of an object, a multiple of the granule, without a stored hash.
     ///
     /// # Safety

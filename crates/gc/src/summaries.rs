@@ -1,0 +1,257 @@
+//! Summaries of the heap, made while a full collection marks, and who is told of them.
+//!
+//! Before it marks, a full collection asks the [`Observer`]s what they want to know this time.
+//! If anybody wants a summary, it is counted while the roots are marked (`raw/summing.rs`):
+//! exactly the live objects and their edges; what only a finalizer keeps is not alive. When
+//! all is marked, and before anything is freed, the observers look at it, and at the
+//! stopped heap, if they want to show objects. What they find is told as what assertions find is.
+//!
+//! A collection that counts does not use what inquiries have marked, for that was marked
+//! without counting.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use heaphound_analysis::export::Picture;
+use heaphound_analysis::shape::{Backbones, Measure};
+use heaphound_analysis::slot::SlotIds;
+use heaphound_analysis::summary::Summary;
+use heaphound_heap::ClassInfo;
+use heaphound_heap::finding::Finding;
+
+use crate::assertions::Reaction;
+use crate::heap::{Heap, HeapInner};
+use crate::inquiry::{Registration, panicked};
+use crate::raw::StoppedHeap;
+
+/// Somebody who looks at the summaries of full collections.
+pub trait Observer: Send {
+    /// What is to be counted at the full collection that begins now. Asked once for each.
+    fn wants(&mut self) -> Wants;
+
+    /// Looks at what was counted; answers what is to be told. Called if something was wanted.
+    /// The program stands still meanwhile, and what is dead has not been freed yet.
+    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding>;
+}
+
+/// What an observer wants to know of a full collection. Each includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Wants {
+    /// Nothing this time.
+    #[default]
+    Nothing,
+    /// Classes and the edges between them.
+    Summary,
+    /// The recursive data structures, too, with the degrees of their objects.
+    Shapes,
+}
+
+/// What a full collection has counted.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Observed<'o> {
+    /// The collection's number, over both kinds.
+    pub collection: u64,
+    /// Bytes allocated since the heap was built.
+    pub allocated_bytes: u64,
+    /// Classes and the edges between them.
+    pub summary: &'o Summary,
+    /// The numbers of slots. They stay as they are for as long as the heap exists.
+    pub slots: &'o SlotIds,
+    /// The recursive data structures, if anybody wanted them.
+    pub shapes: Option<Shapes<'o>>,
+}
+
+/// The recursive data structures of a heap.
+#[derive(Clone, Copy, Debug)]
+pub struct Shapes<'o> {
+    /// The classes that they are made of.
+    pub backbones: &'o Backbones,
+    /// What was counted of each, in the order of the backbones.
+    pub measures: &'o [Measure],
+}
+
+/// The summary of a full collection, with names.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HeapSummary {
+    /// The collection's number, over both kinds.
+    pub collection: u64,
+    /// Bytes allocated since the heap was built.
+    pub allocated_bytes: u64,
+    /// Classes and the edges between them.
+    pub summary: Arc<Summary>,
+    /// The classes of the heap, by id, from 1.
+    pub classes: Vec<ClassInfo>,
+    /// The numbers of slots.
+    pub slots: SlotIds,
+}
+
+impl HeapSummary {
+    /// The class points-from graph, to be written as DOT, GraphML or JSON.
+    pub fn points_from(&self) -> Picture<'_> {
+        Picture::points_from(&self.summary, &self.classes, &self.slots)
+    }
+
+    /// The class field-wise summary graph, to be written as DOT, GraphML or JSON.
+    pub fn field_wise(&self) -> Picture<'_> {
+        Picture::field_wise(&self.summary, &self.classes, &self.slots)
+    }
+
+    /// The class of that name; of several, the first.
+    pub fn class(&self, name: &str) -> Option<&ClassInfo> {
+        self.classes.iter().find(|class| class.name == name)
+    }
+}
+
+/// The summaries of a heap.
+#[derive(Default)]
+pub(crate) struct Summaries {
+    observers: Vec<Registered>,
+    /// Full collections since the heap was built.
+    seen: u64,
+    /// What the collection that runs has to count.
+    due: Wants,
+    slots: SlotIds,
+    current: Option<Current>,
+}
+
+struct Registered {
+    number: u64,
+    observer: Box<dyn Observer>,
+    reaction: Option<Reaction>,
+    wants: Wants,
+}
+
+/// The last summary.
+struct Current {
+    collection: u64,
+    allocated_bytes: u64,
+    summary: Arc<Summary>,
+}
+
+impl Summaries {
+    /// A full collection begins: who wants what?
+    fn prepare(&mut self, every: u32) {
+        self.seen += 1;
+        let own = every > 0 && self.seen.is_multiple_of(every.into());
+        self.due = match own {
+            true => Wants::Summary,
+            false => Wants::Nothing,
+        };
+        for registered in &mut self.observers {
+            let observer = &mut registered.observer;
+            // Whoever panics here will be told of when it observes.
+            let asked = catch_unwind(AssertUnwindSafe(|| observer.wants()));
+            registered.wants = asked.unwrap_or(Wants::Nothing);
+            self.due = self.due.max(registered.wants);
+        }
+    }
+
+    /// What the collection that runs has to count.
+    pub(crate) fn due(&self) -> Wants {
+        self.due
+    }
+
+    /// Takes out an observer.
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Box<dyn Observer>> {
+        let place = self.observers.iter().position(|it| it.number == number)?;
+        Some(self.observers.remove(place).observer)
+    }
+}
+
+impl Heap {
+    /// Tells an observer of full collections from now on, as often as it wants. A finding that
+    /// is new is logged, unless there is another reaction; one that stands is counted
+    /// ([`Heap::findings`]).
+    pub fn observe(&self, observer: Box<dyn Observer>, reaction: Option<Reaction>) -> Registration {
+        let registration = Registration::next(self.shared());
+        let mut summaries = self.inner().summaries.lock().unwrap();
+        summaries.observers.push(Registered {
+            number: registration.number(),
+            observer,
+            reaction,
+            wants: Wants::Nothing,
+        });
+        registration
+    }
+
+    /// The last summary that a full collection has made: because of
+    /// [`HeapBuilder::summaries`](crate::HeapBuilder::summaries), or because an observer wanted
+    /// it. None if there was none yet.
+    pub fn summary(&self) -> Option<HeapSummary> {
+        let inner = self.inner();
+        let summaries = inner.summaries.lock().unwrap();
+        let current = summaries.current.as_ref()?;
+        let classes = inner.classes.iter().take(summaries.slots.classes());
+        Some(HeapSummary {
+            collection: current.collection,
+            allocated_bytes: current.allocated_bytes,
+            summary: current.summary.clone(),
+            classes: classes.map(|class| class.info.clone()).collect(),
+            slots: summaries.slots.clone(),
+        })
+    }
+}
+
+impl HeapInner {
+    /// Called when a full collection begins. Answers the numbers of slots if anything is to
+    /// be counted.
+    pub(crate) fn prepare_summary(&self) -> Option<SlotIds> {
+        let mut summaries = self.summaries.lock().unwrap();
+        summaries.prepare(self.config.summaries);
+        if summaries.due == Wants::Nothing {
+            return None;
+        }
+        let known = summaries.slots.classes();
+        for class in self.classes.iter().skip(known) {
+            summaries.slots.add(&class.info);
+        }
+        Some(summaries.slots.clone())
+    }
+
+    /// Keeps a summary and tells the observers. Called by a full collection, when all that
+    /// lives is marked.
+    pub(crate) fn observe_summary(
+        &self,
+        summary: Summary,
+        allocated_bytes: u64,
+        found: &mut Vec<(Finding, Reaction)>,
+    ) {
+        let collection = self.collections();
+        let summaries = &mut *self.summaries.lock().unwrap();
+        let summary = Arc::new(summary);
+        let wants = std::mem::take(&mut summaries.due);
+        let slots = &summaries.slots;
+        self.inspect_marked(|view| {
+            let shapes =
+                (wants == Wants::Shapes).then(|| crate::shapes::measure(view, &summary, slots));
+            let seen = Observed {
+                collection,
+                allocated_bytes,
+                summary: &summary,
+                slots,
+                shapes: shapes.as_ref().map(|(backbones, measures)| Shapes {
+                    backbones,
+                    measures,
+                }),
+            };
+            for registered in &mut summaries.observers {
+                if registered.wants == Wants::Nothing {
+                    continue;
+                }
+                let observer = &mut registered.observer;
+                // An observer that panics must not take the heap with it.
+                let asked = catch_unwind(AssertUnwindSafe(|| observer.observe(view, &seen)));
+                let findings = asked.unwrap_or_else(|_| vec![panicked()]);
+                let reaction = registered.reaction.clone().unwrap_or_default();
+                found.extend(findings.into_iter().map(|it| (it, reaction.clone())));
+            }
+        });
+        summaries.current = Some(Current {
+            collection,
+            allocated_bytes,
+            summary,
+        });
+    }
+}

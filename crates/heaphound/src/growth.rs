@@ -1,0 +1,210 @@
+//! What grows on the live heap: Cork, told of the summary of each full collection.
+//!
+//! How classes are ranked, and what a slice is, is said at [`heaphound_analysis::cork`]; what is
+//! kept between collections is the accumulated graph: a rank for each class and for each
+//! edge of the points-from graph. An object that shows the growth, with its path, is looked for
+//! only when a finding is new.
+//!
+//! The heap does not know where its objects were allocated, so that findings name no allocation
+//! sites; when it does, [`Watcher::describe`] is where they belong.
+
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use heaphound_analysis::cork::{self, Candidate, Cork, Options};
+use heaphound_gc::{Heap, Observed, Observer, Reaction, Registration, StoppedHeap, Wants};
+use heaphound_heap::finding::{Evidence, Finding, Fingerprint};
+use heaphound_heap::view::HeapView;
+
+/// A detector of growth, to be registered with a heap.
+///
+/// ```
+/// use heaphound::{Growth, Header, Heap, Managed, Slot};
+///
+/// #[derive(Managed)]
+/// #[repr(C)]
+/// struct Order { header: Header, number: u64, next: Slot<Order> }
+///
+/// #[derive(Managed)]
+/// #[repr(C)]
+/// struct Shop { header: Header, orders: Slot<Order> }
+///
+/// let heap = Heap::builder().build()?;
+/// let growth = Growth::new().register(&heap, None);
+/// let mut m = heap.attach("main")?;
+/// let shop = m.alloc(ShopInit { orders: None })?;
+/// for day in 0..12 {
+///     for number in 0..100 {
+///         let mut m = m.scope();
+///         let next = m[shop].orders.get().map(|it| m.local(it));
+///         let order = m.alloc(OrderInit { number: day * 100 + number, next })?;
+///         // Nobody ever takes it out again.
+///         m[shop].orders.set(Some(&m[order]));
+///     }
+///     m.collect();
+/// }
+/// let found = heap.findings();
+/// assert!(found[0].finding.message.starts_with("Order grows: "));
+/// let slice = &growth.candidates()[0].slice;
+/// assert_eq!(slice.chain.len(), 1, "it hangs on the shop");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing until it is registered"]
+pub struct Growth {
+    options: Options,
+    every: NonZeroU32,
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Growth {
+    /// Ratio ranking, at every full collection.
+    pub fn new() -> Self {
+        Self {
+            options: Options::default(),
+            every: NonZeroU32::MIN,
+        }
+    }
+
+    /// With other options: see [`Options::slope`], [`Options::published`].
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// At every n-th full collection only; 0 is as 1.
+    pub fn every(mut self, collections: u32) -> Self {
+        self.every = NonZeroU32::new(collections).unwrap_or(NonZeroU32::MIN);
+        self
+    }
+
+    /// Watches a heap until what this answers is dropped. A class that is found to grow is
+    /// logged, unless there is another reaction, and counted ([`Heap::findings`]).
+    pub fn register(self, heap: &Heap, reaction: Option<Reaction>) -> GrowthWatch {
+        let state = Arc::new(Mutex::new(State {
+            cork: Cork::new(self.options),
+            candidates: Vec::new(),
+        }));
+        let watcher = Watcher {
+            state: state.clone(),
+            told: HashSet::new(),
+            every: self.every.get(),
+            seen: 0,
+        };
+        GrowthWatch {
+            state,
+            registration: heap.observe(Box::new(watcher), reaction),
+        }
+    }
+}
+
+/// A heap that is watched for growth.
+#[must_use = "dropped, the heap is no longer watched"]
+pub struct GrowthWatch {
+    state: Arc<Mutex<State>>,
+    registration: Registration,
+}
+
+struct State {
+    cork: Cork,
+    candidates: Vec<Candidate>,
+}
+
+impl GrowthWatch {
+    /// The classes that grow, as of the last full collection that was looked at, highest rank
+    /// first.
+    pub fn candidates(&self) -> Vec<Candidate> {
+        lock(&self.state).candidates.clone()
+    }
+
+    /// The accumulated graph as it is now: ranks of classes and edges.
+    pub fn cork(&self) -> Cork {
+        lock(&self.state).cork.clone()
+    }
+
+    /// Heap occupancy over allocation: bytes allocated since the heap was built, and bytes live
+    /// then, at one full collection after another, oldest first.
+    pub fn occupancy(&self) -> Vec<(u64, u64)> {
+        lock(&self.state).cork.occupancy().to_vec()
+    }
+
+    /// Bytes by which the whole heap has grown, from the first full collection that was looked
+    /// at to the last, while the program allocated a million bytes. None before the second.
+    pub fn bytes_per_mb(&self) -> Option<f64> {
+        let state = lock(&self.state);
+        let &[first, .., last] = state.cork.occupancy() else {
+            return None;
+        };
+        let allocated = last.0.checked_sub(first.0).filter(|&it| it > 0)?;
+        Some((last.1 as f64 - first.1 as f64) * 1e6 / allocated as f64)
+    }
+
+    /// Bytes of memory that the accumulated graph takes.
+    pub fn memory_bytes(&self) -> usize {
+        lock(&self.state).cork.memory_bytes()
+    }
+
+    /// Watches for as long as the heap exists.
+    pub fn keep(self) {
+        self.registration.keep();
+    }
+}
+
+/// What one collection leaves is whole, whoever panicked while it was read.
+fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Watches a heap.
+struct Watcher {
+    state: Arc<Mutex<State>>,
+    told: HashSet<Fingerprint>,
+    every: u32,
+    seen: u64,
+}
+
+impl Observer for Watcher {
+    fn wants(&mut self) -> Wants {
+        self.seen += 1;
+        match self.seen.is_multiple_of(self.every.into()) {
+            true => Wants::Summary,
+            false => Wants::Nothing,
+        }
+    }
+
+    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
+        let mut state = lock(&self.state);
+        let Observed { summary, slots, .. } = *seen;
+        state.cork.observe(summary, slots, seen.allocated_bytes);
+        let candidates = state.cork.candidates(summary, slots);
+        state.candidates.clone_from(&candidates);
+        drop(state);
+        let told = candidates.iter();
+        told.map(|it| self.describe(heap, seen, it)).collect()
+    }
+}
+
+impl Watcher {
+    /// A candidate as a finding; a new one with an object that shows it.
+    fn describe(
+        &mut self,
+        heap: &StoppedHeap<'_>,
+        seen: &Observed<'_>,
+        candidate: &Candidate,
+    ) -> Finding {
+        let classes = heap.classes();
+        let mut finding = cork::finding(candidate, classes, seen.slots, Some(seen.collection));
+        if self.told.insert(finding.fingerprint()) {
+            let trail = cork::sample(heap, candidate, classes);
+            let path = trail.map(|trail| trail.describe(heap));
+            finding.evidence.extend(path.map(Evidence::example));
+        }
+        finding
+    }
+}

@@ -1,0 +1,217 @@
+//! Shapes of the live heap: ShapeUp, told of each full collection.
+//!
+//! What a recursive data structure is, and what is learnt of it, is said at
+//! [`heaphound_analysis::shape`]. Objects that offend, and their paths, are looked for only when
+//! a finding is new.
+
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use heaphound_analysis::shape::{self, Measure, Profile, Violation};
+use heaphound_gc::{Heap, Observed, Observer, Reaction, Registration, StoppedHeap, Wants};
+use heaphound_heap::finding::{Evidence, Finding, Fingerprint};
+use heaphound_heap::path::{Reached, Search, named};
+use heaphound_heap::trace::Traceable;
+
+/// A detector of shapes, to be registered with a heap: it learns, or it tests.
+///
+/// ```
+/// use heaphound::analysis::shape::Profile;
+/// use heaphound::{Header, Heap, Managed, Shapes, Slot};
+///
+/// #[derive(Managed)]
+/// #[repr(C)]
+/// struct Node { header: Header, next: Slot<Node> }
+///
+/// let heap = Heap::builder().build()?;
+/// let mut m = heap.attach("main")?;
+/// let last = m.alloc(NodeInit { next: None })?;
+/// let first = m.local(&m[last]);
+///
+/// // A correct run: a list that grows.
+/// let learning = Shapes::learning(Profile::default()).register(&heap, None);
+/// for _ in 0..5 {
+///     for _ in 0..20 {
+///         let mut m = m.scope();
+///         let node = m.alloc(NodeInit { next: Some(first) })?;
+///         m.assign(first, &m[node]);
+///     }
+///     m.collect();
+/// }
+/// let profile = learning.profile().to_json();
+/// drop(learning);
+///
+/// // Another one, in which a node is lost in a cycle.
+/// let profile = Profile::from_json(&profile)?;
+/// let testing = Shapes::testing(profile).register(&heap, None);
+/// m.collect();
+/// assert!(testing.violations().is_empty());
+/// m[last].next.set(Some(&m[first]));
+/// m.collect();
+/// assert_eq!(testing.violations()[0].class, "Node");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing until it is registered"]
+pub struct Shapes {
+    profile: Profile,
+    learns: bool,
+    every: NonZeroU32,
+}
+
+impl Shapes {
+    /// Learns what is true of the recursive data structures of a correct run. The profile may
+    /// hold what was learnt in others.
+    pub fn learning(profile: Profile) -> Self {
+        Self {
+            profile,
+            learns: true,
+            every: NonZeroU32::MIN,
+        }
+    }
+
+    /// Compares with what was learnt.
+    pub fn testing(profile: Profile) -> Self {
+        Self {
+            learns: false,
+            ..Self::learning(profile)
+        }
+    }
+
+    /// At every n-th full collection only; 0 is as 1.
+    pub fn every(mut self, collections: u32) -> Self {
+        self.every = NonZeroU32::new(collections).unwrap_or(NonZeroU32::MIN);
+        self
+    }
+
+    /// Watches a heap until what this answers is dropped. What differs from the profile is
+    /// logged, unless there is another reaction, and counted ([`Heap::findings`]).
+    pub fn register(self, heap: &Heap, reaction: Option<Reaction>) -> ShapeWatch {
+        let state = Arc::new(Mutex::new(State {
+            profile: self.profile,
+            measures: Vec::new(),
+            violations: Vec::new(),
+        }));
+        let watcher = Watcher {
+            state: state.clone(),
+            learns: self.learns,
+            told: HashSet::new(),
+            every: self.every.get(),
+            seen: 0,
+        };
+        ShapeWatch {
+            state,
+            registration: heap.observe(Box::new(watcher), reaction),
+        }
+    }
+}
+
+/// A heap whose shapes are watched.
+#[must_use = "dropped, the heap is no longer watched"]
+pub struct ShapeWatch {
+    state: Arc<Mutex<State>>,
+    registration: Registration,
+}
+
+struct State {
+    profile: Profile,
+    measures: Vec<Measure>,
+    violations: Vec<Violation>,
+}
+
+impl ShapeWatch {
+    /// What has been learnt so far, or what is compared with.
+    pub fn profile(&self) -> Profile {
+        lock(&self.state).profile.clone()
+    }
+
+    /// The recursive data structures of the last full collection that was looked at.
+    pub fn measures(&self) -> Vec<Measure> {
+        lock(&self.state).measures.clone()
+    }
+
+    /// How they differ from the profile; nothing while it learns.
+    pub fn violations(&self) -> Vec<Violation> {
+        lock(&self.state).violations.clone()
+    }
+
+    /// Watches for as long as the heap exists.
+    pub fn keep(self) {
+        self.registration.keep();
+    }
+}
+
+/// What one collection leaves is whole, whoever panicked while it was read.
+fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Watches a heap.
+struct Watcher {
+    state: Arc<Mutex<State>>,
+    learns: bool,
+    told: HashSet<Fingerprint>,
+    every: u32,
+    seen: u64,
+}
+
+/// Objects that a finding shows, for each thing that is wrong.
+const MOST_OFFENDERS: usize = 3;
+/// And all together.
+const MOST_SHOWN: usize = 8;
+
+impl Observer for Watcher {
+    fn wants(&mut self) -> Wants {
+        self.seen += 1;
+        match self.seen.is_multiple_of(self.every.into()) {
+            true => Wants::Shapes,
+            false => Wants::Nothing,
+        }
+    }
+
+    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
+        let Some(shapes) = seen.shapes else {
+            return Vec::new();
+        };
+        let mut state = lock(&self.state);
+        state.measures = shapes.measures.to_vec();
+        if self.learns {
+            state.profile.learn(shapes.measures);
+            return Vec::new();
+        }
+        let violations = state.profile.test(shapes.measures);
+        state.violations.clone_from(&violations);
+        drop(state);
+        let mut findings = shape::findings(&violations, Some(seen.collection));
+        for finding in &mut findings {
+            if !self.told.insert(finding.fingerprint()) {
+                continue;
+            }
+            let own = violations
+                .iter()
+                .filter(|it| it.class == finding.objects[0].class);
+            let mut objects = Vec::new();
+            for violation in own {
+                let few = shape::offenders(heap, shapes.backbones, violation, MOST_OFFENDERS);
+                objects.extend(few);
+            }
+            objects.sort_unstable();
+            objects.dedup();
+            objects.truncate(MOST_SHOWN);
+            let reached = Reached::new(heap, &mut heap.visits(), &Search::everywhere(), &objects);
+            for object in objects {
+                match reached.trail(object) {
+                    Some(trail) => {
+                        let path = trail.describe(heap);
+                        finding.evidence.push(Evidence::example(path));
+                    }
+                    None => finding
+                        .notes
+                        .push(format!("about {}", named(heap, object).name)),
+                }
+            }
+        }
+        findings
+    }
+}

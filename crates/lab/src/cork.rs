@@ -1,7 +1,7 @@
 //! Cork, chapter 5: what it finds in programs that grow, and what it says of those that do not.
 
 use heaphound::Collector;
-use heaphound_analysis::cork;
+use heaphound::analysis::cork;
 
 use crate::measure::median;
 use crate::programs::Size;
@@ -114,7 +114,11 @@ fn tell_growth(program: &Growing, watched: &Watched, is_right: bool) -> String {
     let path = last.find(|it| it.class == program.class);
     let path = path.and_then(|it| it.finding.evidence.first());
     let path = path.map_or(String::new(), |it| format!("; {}", it.path));
-    let verdict = if is_right { "found" } else { "with a wrong slice" };
+    let verdict = if is_right {
+        "found"
+    } else {
+        "with a wrong slice"
+    };
     format!(
         "{verdict}, first at full collection {first} of {all}: {}{path}",
         named.join(", ")

@@ -16,6 +16,7 @@ pub mod programs;
 pub mod report;
 mod shapeup;
 mod structures;
+mod summaries;
 pub mod watch;
 
 pub use report::{Better, Report, Row};
@@ -59,6 +60,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "deal",
         about: "DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds",
         run: deal::run,
+    },
+    Experiment {
+        name: "summaries",
+        about: "heap summaries, chapters 3.3, 5 and 6: what counting them costs a collection, a run, and memory",
+        run: summaries::run,
     },
     Experiment {
         name: "cork",

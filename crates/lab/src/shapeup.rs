@@ -6,7 +6,7 @@
 
 use std::thread;
 
-use heaphound_analysis::shape::{Broken, Measure, Profile, Violation, measure_view};
+use heaphound::analysis::shape::{Broken, Measure, Profile, Violation, measure_view};
 
 use crate::programs::Random;
 use crate::report::Report;
@@ -66,7 +66,12 @@ fn run_with(trials: &Trials, progress: Tell<'_>) -> Report {
             raised.extend(violations);
         }
         if let Some(first) = raised.first() {
-            let Violation { broken, expected, found, .. } = first;
+            let Violation {
+                broken,
+                expected,
+                found,
+                ..
+            } = first;
             report.note(format!(
                 "{}: false alarms, the first {broken}: expected {expected}, found {found}",
                 kind.name
@@ -210,7 +215,10 @@ mod tests {
             .iter()
             .map(|row| (row.id.as_str(), row.measured))
             .collect();
-        let expected = [("shapeup.detected_min_pct", 100.0), ("shapeup.false_pct", 0.0)];
+        let expected = [
+            ("shapeup.detected_min_pct", 100.0),
+            ("shapeup.false_pct", 0.0),
+        ];
         assert_eq!(rows, expected, "{report}");
     }
 }

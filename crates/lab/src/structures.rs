@@ -167,7 +167,10 @@ impl Structure {
         if !self.chains.is_empty() {
             builder.add_edge(Place::Field(self.held.len() as u32), id(n + 2));
         }
-        builder.add_root(heaphound::root::Root::new(RootKind::Static, "structure"), holder);
+        builder.add_root(
+            heaphound::root::Root::new(RootKind::Static, "structure"),
+            holder,
+        );
         let anchor = builder.add_object(all, 16 + 4 * n);
         for at in 0..n as u32 {
             builder.add_edge(Place::Element(at), ObjectId(at));
@@ -351,7 +354,7 @@ fn bucket_link(map: &mut Structure, random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    use heaphound_analysis::shape::{measure_view, shape_of};
+    use heaphound::analysis::shape::{measure_view, shape_of};
 
     use super::*;
 

@@ -5,12 +5,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use heaphound::analysis::cork::{self, Candidate, Cork, Options};
+use heaphound::analysis::slot::SlotIds;
+use heaphound::analysis::summary::Summary;
 use heaphound::finding::Finding;
 use heaphound::view::HeapView;
-use heaphound::{ClassId, ClassInfo, Collector, Inquiry, Kind, Mutator, Reaction, StoppedHeap};
-use heaphound_analysis::cork::{self, Candidate, Cork, Options};
-use heaphound_analysis::slot::SlotIds;
-use heaphound_analysis::summary::{Summary, summarize};
+use heaphound::{
+    ClassId, ClassInfo, Collector, Mutator, Observed, Observer, Reaction, StoppedHeap, Wants,
+};
 
 use crate::programs::{Size, builder};
 
@@ -45,25 +47,15 @@ impl Recording {
     /// Runs a program on a heap of its own, and records it.
     pub fn of(collector: Collector, size: Size, run: impl FnOnce(&mut Mutator<'_>)) -> Self {
         let heap = builder(size).collector(collector).build().expect("a heap");
-        let told = Arc::new(Mutex::new(Told::default()));
+        let told = Arc::new(Mutex::new(Self::default()));
         let quiet = Reaction::Call(Arc::new(|_| {}));
-        let asked = heap.inquire(Box::new(Recorder(told.clone())), Some(quiet));
+        let observed = heap.observe(Box::new(Recorder(told.clone())), Some(quiet));
         let mut m = heap.attach("main").expect("attached once");
         run(&mut m);
         drop(m);
-        drop(asked);
-        let mut told = std::mem::take(&mut *told.lock().expect("nobody panics with it"));
-        // What had been allocated is known when a collection has ended.
-        let stats = heap.stats();
-        let full = stats.history.iter().rev().filter(|it| it.kind == Kind::Full);
-        let backwards = told.collections.iter_mut().rev();
-        for ((_, allocated), stats) in backwards.zip(full) {
-            *allocated = stats.allocated_bytes;
-        }
-        Self {
-            classes: told.classes,
-            collections: told.collections,
-        }
+        drop(observed);
+        let mut told = told.lock().expect("nobody panics with it");
+        std::mem::take(&mut *told)
     }
 
     /// What Cork says at each collection.
@@ -144,20 +136,19 @@ impl Growth {
     }
 }
 
-#[derive(Default)]
-struct Told {
-    classes: Vec<ClassInfo>,
-    collections: Vec<(Summary, u64)>,
-}
+/// Keeps the summary of every full collection.
+struct Recorder(Arc<Mutex<Recording>>);
 
-/// Summarizes the heap at every full collection.
-struct Recorder(Arc<Mutex<Told>>);
+impl Observer for Recorder {
+    fn wants(&mut self) -> Wants {
+        Wants::Summary
+    }
 
-impl Inquiry for Recorder {
-    fn ask(&mut self, heap: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
+    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
         let mut told = self.0.lock().expect("nobody panics with it");
         told.classes = heap.classes().to_vec();
-        told.collections.push((summarize(heap), 0));
+        let collection = (seen.summary.clone(), seen.allocated_bytes);
+        told.collections.push(collection);
         Vec::new()
     }
 }

@@ -101,7 +101,7 @@ impl Options {
         let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
         let stands = match history.reported {
             true => history.stays(),
-            false => history.enters(rank),
+            false => history.enters(rank, self.patience.max(2)),
         };
         rank.rank as f64 > self.threshold
             && rank.phases as u32 >= self.patience.max(2)

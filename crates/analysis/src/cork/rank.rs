@@ -149,9 +149,11 @@ const LEAST_PATIENCE: u16 = 3;
 const HEIGHT: f64 = 0.4;
 /// A height is old after so many collections.
 const OLD_HEIGHT: u16 = 24;
-/// By how many times its usual change a class must have grown: noise, however long it lasts,
-/// does not get that far.
-const ABOVE_NOISE: f64 = 4.5;
+/// By how many times its usual change a class must have grown, for each collection that it must
+/// have been growing: noise, however long it lasts, does not get that far.
+const ABOVE_NOISE: f64 = 0.9;
+/// And for no more collections than this.
+const MOST_ABOVE_NOISE: u32 = 5;
 /// A peak is remembered for so many times as long as it took to get there.
 const PEAK_MEMORY: u16 = 4;
 /// And for so many collections at least.
@@ -210,13 +212,14 @@ impl History {
     }
 
     /// Whether it may enter the report.
-    pub(super) fn enters(&self, rank: &Rank) -> bool {
+    pub(super) fn enters(&self, rank: &Rank, patience: u32) -> bool {
+        let above_noise = ABOVE_NOISE * patience.min(MOST_ABOVE_NOISE) as f64;
         let grown = rank.volume_bytes.saturating_sub(self.base_bytes) as f64;
         let usual = self.travelled_bytes as f64 / rank.phases.max(1) as f64;
         self.growing
             && self.since_high == 0
             && !self.below_peak()
-            && grown >= ABOVE_NOISE * usual
+            && grown >= above_noise * usual
             && self.course.is_steady()
     }
 

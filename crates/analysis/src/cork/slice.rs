@@ -110,7 +110,9 @@ pub(super) fn slice(
             true => it,
             false => best,
         });
-        let Some(edge) = strongest.cloned() else { break };
+        let Some(edge) = strongest.cloned() else {
+            break;
+        };
         way.follow(&slice.edges, part, edge);
     }
     for _ in 0..MAX_HOLDERS {
@@ -143,7 +145,9 @@ struct Way {
 impl Way {
     /// Whether an edge leads on from a place to where it has not been.
     fn leaves(&self, part: &BTreeSet<ClassId>, edge: &SliceEdge) -> bool {
-        part.contains(&edge.class) && !part.contains(&edge.from) && !self.passed.contains(&edge.from)
+        part.contains(&edge.class)
+            && !part.contains(&edge.from)
+            && !self.passed.contains(&edge.from)
     }
 
     /// Goes along an edge, and first to where in the place it begins.

@@ -65,7 +65,10 @@ pub fn finding(
         for slot in &edge.slots {
             let holder = ids.full_name(classes, slot.slot);
             let count = slot.references;
-            notes.push(format!("held by {holder} → {}: {count} references", name(edge.class)));
+            notes.push(format!(
+                "held by {holder} → {}: {count} references",
+                name(edge.class)
+            ));
         }
     }
     if !slice.complete {

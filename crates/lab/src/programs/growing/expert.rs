@@ -188,7 +188,8 @@ impl Engine<'_> {
             };
             before = Some(m.alloc(init).expect("room"));
         }
-        self.outcome.note(before.map_or(0, |it| m[it].variable ^ m[it].subject));
+        self.outcome
+            .note(before.map_or(0, |it| m[it].variable ^ m[it].subject));
     }
 
     /// What has waited longest does so in vain.

@@ -86,7 +86,9 @@ fn ask(m: &mut Mutator<'_>, cache: Local<'_, Cache>, key: u64, limit: u64) -> u6
         let oldest = cache.oldest.get().expect("bytes are of something");
         cache.unlink(oldest);
         table_remove(cache, oldest.key);
-        cache.bytes.set(cache.bytes.get() - oldest.value.get().len() as u64);
+        cache
+            .bytes
+            .set(cache.bytes.get() - oldest.value.get().len() as u64);
     }
     size
 }

@@ -199,9 +199,7 @@ impl Build<'_> {
                 self.resolve(&mut m, child);
             }
         }
-        m[self.compiler]
-            .scope
-            .set(outer.map(|scope| &m[scope]));
+        m[self.compiler].scope.set(outer.map(|scope| &m[scope]));
     }
 
     fn symbol<'a>(&mut self, m: &mut Mutator<'a>, name: Local<'_, Name>) -> Local<'a, Symbol> {

@@ -107,7 +107,11 @@ fn cons<'a>(
 
 impl Cons {
     fn value(&self) -> i64 {
-        self.head.get().downcast::<Number>().expect("a number").value
+        self.head
+            .get()
+            .downcast::<Number>()
+            .expect("a number")
+            .value
     }
 }
 

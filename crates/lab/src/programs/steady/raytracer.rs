@@ -130,7 +130,9 @@ impl OctNode {
     /// Which of the eight children a point is in.
     fn octant(&self, point: [f64; 3]) -> usize {
         let middle = self.middle.get().array();
-        (0..3).map(|axis| ((point[axis] > middle[axis]) as usize) << axis).sum()
+        (0..3)
+            .map(|axis| ((point[axis] > middle[axis]) as usize) << axis)
+            .sum()
     }
 }
 

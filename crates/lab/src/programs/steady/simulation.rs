@@ -60,7 +60,9 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
         for _ in 0..EVENTS * work.scale {
             let mut m = m.scope();
             let event = m[world].events.get().expect("somebody is there");
-            m[world].events.set(merge(event.left.get(), event.right.get()));
+            m[world]
+                .events
+                .set(merge(event.left.get(), event.right.get()));
             let now = event.time;
             let visitor = m.local(event.customer.get().expect("an event of somebody"));
             outcome.note(now ^ m[visitor].visits.get());

@@ -128,11 +128,47 @@ pub struct Cork {
     allocated_bytes: u64,
 }
 
+/// There are several times as many edges as classes, so that theirs are kept small: volumes to
+/// seven digits.
 #[derive(Clone, Copy, Debug)]
 struct EdgeRank {
     class: ClassId,
     from: ClassId,
-    rank: Rank,
+    volume_bytes: f32,
+    /// Its least volume since it began to grow.
+    base_bytes: f32,
+    rank: f32,
+    phases: u16,
+    quiet: u16,
+}
+
+impl EdgeRank {
+    fn new(edge: &PointsFrom, rank: Rank, base_bytes: f32) -> Self {
+        let volume_bytes = rank.volume_bytes as f32;
+        Self {
+            class: edge.class,
+            from: edge.from,
+            volume_bytes,
+            base_bytes: base_bytes.min(volume_bytes),
+            rank: rank.rank,
+            phases: rank.phases,
+            quiet: rank.quiet,
+        }
+    }
+
+    fn rank(&self) -> Rank {
+        Rank {
+            volume_bytes: self.volume_bytes as u64,
+            rank: self.rank,
+            phases: self.phases,
+            quiet: self.quiet,
+        }
+    }
+
+    /// What it has grown by.
+    fn grown_bytes(&self) -> u64 {
+        (self.volume_bytes - self.base_bytes) as u64
+    }
 }
 
 /// The volumes of one collection.
@@ -254,16 +290,17 @@ impl Cork {
             // What is passed over has vanished.
             while known.next_if(|it| (it.class, it.from) < key).is_some() {}
             let same = known.next_if(|it| (it.class, it.from) == key);
-            let mut rank = same.map_or(Rank::default(), |it| it.rank);
-            steps.step(&mut rank, edge.volume_bytes, |old| old.edge(key));
-            if self.options.forget {
-                rank.forget_if_quiet();
-            }
-            edges.push(EdgeRank {
-                class: edge.class,
-                from: edge.from,
-                rank,
-            });
+            let mut rank = same.map_or(Rank::default(), |it| it.rank());
+            // Rounded as the one before was, so that what stays the same does.
+            let volume = edge.volume_bytes as f32;
+            let change = steps.step(&mut rank, volume as u64, |old| old.edge(key));
+            let begins = matches!(change, Change::New | Change::Fell);
+            let forgotten = self.options.forget && rank.forget_if_quiet();
+            let base = match same {
+                Some(it) if !begins && !forgotten => it.base_bytes,
+                _ => volume,
+            };
+            edges.push(EdgeRank::new(edge, rank, base));
         }
         self.edges = edges;
     }
@@ -295,7 +332,8 @@ impl Cork {
                 bytes_per_collection: grown as f64 / rank.phases as f64,
                 bytes_per_mb: (allocated > 0).then(|| grown as f64 * 1e6 / allocated as f64),
                 slice: slice::slice(class, &points_from, summary, ids, |class, from| {
-                    self.edge_rank(class, from)
+                    self.edge(class, from)
+                        .map_or((0.0, 0), |it| (it.rank as f64, it.grown_bytes()))
                 }),
             }
         };
@@ -310,9 +348,13 @@ impl Cork {
 
     /// The rank of an edge of the points-from graph: objects of `class`, pointed to by `from`.
     pub fn edge_rank(&self, class: ClassId, from: ClassId) -> f64 {
+        self.edge(class, from).map_or(0.0, |it| it.rank as f64)
+    }
+
+    fn edge(&self, class: ClassId, from: ClassId) -> Option<&EdgeRank> {
         let key = (class, from);
         let found = self.edges.binary_search_by_key(&key, |e| (e.class, e.from));
-        found.map_or(0.0, |at| self.edges[at].rank.rank as f64)
+        found.ok().map(|at| &self.edges[at])
     }
 
     /// How many full collections have been taken in.

@@ -105,11 +105,13 @@ impl Rank {
         change
     }
 
-    /// Forgets an edge that has long been quiet.
-    pub(super) fn forget_if_quiet(&mut self) {
-        if self.quiet > EDGE_MEMORY {
+    /// Forgets an edge that has long been quiet; answers whether it was.
+    pub(super) fn forget_if_quiet(&mut self) -> bool {
+        let quiet = self.quiet > EDGE_MEMORY;
+        if quiet {
             *self = Self::new(self.volume_bytes);
         }
+        quiet
     }
 }
 
@@ -122,17 +124,17 @@ pub(super) struct History {
     /// The way that it has come since.
     course: Course,
     /// All that it has gone up and down since.
-    travelled_bytes: u64,
-    /// The largest volume that counted as a new height.
+    travelled_bytes: f32,
+    /// The largest volume that counted as a new height, and how long after it began that was.
     high_bytes: u64,
-    high_time: u64,
+    high_time: f32,
     /// Collections since.
     since_high: u16,
     /// The longest that it went without a new height and still grew on.
     gap: u16,
     /// The largest volume that it has fallen from, and for how many collections more that
     /// is remembered.
-    peak_bytes: u64,
+    peak_bytes: f32,
     peak_left: u16,
     /// Whether it grows, as far as we know.
     growing: bool,
@@ -161,8 +163,11 @@ const LEAST_PEAK_MEMORY: u16 = 16;
 /// How far above an old peak a class must be; teeth of a saw are not all alike.
 const PAST_PEAK: f64 = 1.15;
 
-/// The second half of a growth must be this part of the first, or it is slackening.
+/// The second half of a growth must be this part of the first to enter the report, or it is
+/// slackening.
 const STEADY: f64 = 0.85;
+/// And this part to stay there; less, for noise should not make it come and go.
+const STILL_STEADY: f64 = 0.6;
 
 /// A time: bytes that the program had allocated, or collections that there had been.
 pub(super) type Time = u64;
@@ -173,7 +178,6 @@ impl History {
             base_bytes: volume_bytes,
             base_time: time,
             high_bytes: volume_bytes,
-            high_time: time,
             // As long ago as makes no difference.
             since_high: LONGEST_GAP,
             gap: 1,
@@ -191,9 +195,9 @@ impl History {
     pub(super) fn restart(&mut self, phases: u16, volume_bytes: u64, time: Time) {
         let old = match self.peak_left > 0 {
             true => self.peak_bytes,
-            false => 0,
+            false => 0.0,
         };
-        let peak_bytes = old.max(self.high_bytes);
+        let peak_bytes = old.max(self.high_bytes as f32);
         let peak_left = match self.high_bytes {
             // It was not there; there is nothing that it fell from just now.
             0 => 0,
@@ -220,12 +224,18 @@ impl History {
             && self.since_high == 0
             && !self.below_peak()
             && grown >= above_noise * usual
-            && self.course.is_steady()
+            && self.is_steady(STEADY)
     }
 
     /// Whether it may stay there.
     pub(super) fn stays(&self) -> bool {
-        self.growing
+        self.growing && self.is_steady(STILL_STEADY)
+    }
+
+    fn is_steady(&self, part: f64) -> bool {
+        let grown = self.high_bytes.saturating_sub(self.base_bytes);
+        let now = (self.high_time, grown as f32);
+        self.course.is_steady(now, part)
     }
 
     fn below_peak(&self) -> bool {
@@ -241,22 +251,22 @@ impl History {
             self.growing = true;
             self.base_bytes = before;
             self.base_time = then;
-            self.travelled_bytes = volume.abs_diff(before);
+            self.travelled_bytes = volume.abs_diff(before) as f32;
             self.course = Course::default();
             self.reach(volume, now);
             return true;
         }
-        self.travelled_bytes += volume.abs_diff(before);
+        self.travelled_bytes += volume.abs_diff(before) as f32;
         if self.growing {
-            let time = |from: Time, to: Time| to.saturating_sub(from).max(1) as f64;
             let grown = self.high_bytes.saturating_sub(self.base_bytes) as f64;
-            let usual = grown / time(self.base_time, self.high_time);
-            let due = HEIGHT * usual * time(self.high_time, now);
+            let usual = grown / (self.high_time as f64).max(1.0);
+            let due = HEIGHT * usual * (self.time(now) - self.high_time) as f64;
             if volume as f64 > self.high_bytes as f64 + due {
                 self.reach(volume, now);
                 return true;
             }
-            self.pass(volume, now);
+            let grown = volume as f64 - self.base_bytes as f64;
+            self.course.push(self.time(now), grown as f32);
         }
         self.since_high = self.since_high.saturating_add(1);
         if !self.growing && self.since_high >= OLD_HEIGHT {
@@ -276,15 +286,15 @@ impl History {
             _ => 1,
         };
         self.high_bytes = volume;
-        self.high_time = now;
+        self.high_time = self.time(now);
         self.since_high = 0;
-        self.pass(volume, now);
+        let grown = volume.saturating_sub(self.base_bytes);
+        self.course.push(self.high_time, grown as f32);
     }
 
-    fn pass(&mut self, volume: u64, now: Time) {
-        let grown = volume as f64 - self.base_bytes as f64;
-        let time = now.saturating_sub(self.base_time) as f64;
-        self.course.push(time as f32, grown as f32);
+    /// The time since it began to grow.
+    fn time(&self, now: Time) -> f32 {
+        now.saturating_sub(self.base_time) as f32
     }
 }
 
@@ -296,15 +306,13 @@ struct Course {
     count: u8,
     thinned: u8,
     seen: u16,
-    last: (f32, f32),
 }
 
 /// Enough to see a bend.
-const POINTS: usize = 8;
+const POINTS: usize = 4;
 
 impl Course {
     fn push(&mut self, time: f32, grown: f32) {
-        self.last = (time, grown);
         if self.seen.is_multiple_of(1 << self.thinned.min(15)) {
             if self.count as usize == POINTS {
                 for kept in 0..POINTS / 2 {
@@ -315,26 +323,27 @@ impl Course {
             }
             // Of those that are kept at the new distance, this one may not be.
             if self.seen.is_multiple_of(1 << self.thinned.min(15)) {
-                self.points[self.count as usize] = self.last;
+                self.points[self.count as usize] = (time, grown);
                 self.count += 1;
             }
         }
         self.seen = self.seen.saturating_add(1);
     }
 
-    /// Whether it has grown in the second half of the time about as much as in the first.
-    fn is_steady(&self) -> bool {
-        let (time, grown) = self.last;
-        let first = self.at(time / 2.0);
-        (grown - first) as f64 >= STEADY * first as f64
+    /// Whether it has grown in the second half of the time, which ends now, about as much as
+    /// in the first.
+    fn is_steady(&self, now: (f32, f32), part: f64) -> bool {
+        let (time, grown) = now;
+        let first = self.at(time / 2.0, now);
+        (grown - first) as f64 >= part * first as f64
     }
 
     /// What it had grown by at a time, between two points on a straight line.
-    fn at(&self, time: f32) -> f32 {
+    fn at(&self, time: f32, now: (f32, f32)) -> f32 {
         let points = &self.points[..self.count as usize];
         let after = points.partition_point(|it| it.0 < time);
         let (t0, g0) = after.checked_sub(1).map_or((0.0, 0.0), |at| points[at]);
-        let (t1, g1) = points.get(after).copied().unwrap_or(self.last);
+        let (t1, g1) = points.get(after).copied().unwrap_or(now);
         match t1 > t0 {
             true => g0 + (g1 - g0) * (time - t0) / (t1 - t0),
             false => g1,
@@ -354,8 +363,9 @@ mod tests {
                 course.push(time as f32, (3 * time) as f32);
             }
             let half = count as f32 / 2.0;
-            assert!((course.at(half) - 3.0 * half).abs() < 0.01, "{count}");
-            assert!(course.is_steady());
+            let now = (count as f32, 3.0 * count as f32);
+            assert!((course.at(half, now) - 3.0 * half).abs() < 0.01, "{count}");
+            assert!(course.is_steady(now, STEADY));
         }
     }
 
@@ -366,7 +376,8 @@ mod tests {
             for time in 1..=count {
                 course.push(time as f32, (time as f32).powf(0.6));
             }
-            assert!(!course.is_steady(), "{count}");
+            let time = count as f32;
+            assert!(!course.is_steady((time, time.powf(0.6)), STEADY), "{count}");
         }
     }
 }

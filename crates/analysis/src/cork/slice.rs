@@ -48,13 +48,18 @@ const MAX_EDGES: usize = 100;
 /// How far to follow sole holders that do not grow.
 const MAX_HOLDERS: usize = 4;
 
-/// The slice from a class. `points_from` is ordered by class.
+/// Edges that have grown by less than this part of what the class's strongest has are noise:
+/// a volume that goes up and down has a positive rank half of the time.
+const NOISE: f64 = 0.1;
+
+/// The slice from a class. `points_from` is ordered by class; `growth` gives the rank of an edge
+/// and what it has grown by.
 pub(super) fn slice(
     class: ClassId,
     points_from: &[PointsFrom],
     summary: &Summary,
     ids: &SlotIds,
-    rank: impl Fn(ClassId, ClassId) -> f64,
+    growth: impl Fn(ClassId, ClassId) -> (f64, u64),
 ) -> Slice {
     let of = |class: ClassId| {
         let start = points_from.partition_point(|edge| edge.class < class);
@@ -82,9 +87,14 @@ pub(super) fn slice(
     let mut seen = BTreeSet::from([class]);
     let mut queue = VecDeque::from([class]);
     while let Some(class) = queue.pop_front() {
-        for edge in of(class) {
-            let rank = rank(edge.class, edge.from);
-            if rank <= 0.0 {
+        let growing = of(class).iter().filter_map(|edge| {
+            let (rank, grown) = growth(edge.class, edge.from);
+            (rank > 0.0).then_some((edge, rank, grown))
+        });
+        let growing: Vec<(&PointsFrom, f64, u64)> = growing.collect();
+        let most = growing.iter().map(|it| it.2).max().unwrap_or(0);
+        for (edge, rank, grown) in growing {
+            if (grown as f64) < NOISE * most as f64 {
                 continue;
             }
             if slice.edges.len() == MAX_EDGES {

@@ -42,18 +42,16 @@ pub fn put(page: &mut Page, heap: &str, shapes: &Shapes) {
             true => "added to",
             false => "wrote",
         };
-        let line = format!(
-            "{how} {}: {} kinds of structures",
-            learnt.profile, learnt.structures
-        );
+        let line = format!("{how} {}: {}", learnt.profile, kinds(learnt.structures));
         page.put(PLAIN, &line);
         page.end();
     }
     if let Some(tested) = &shapes.tested {
         page.end();
         let line = format!(
-            "{} kinds of structures were compared with {}",
-            tested.structures, tested.profile
+            "compared with {}: {}",
+            tested.profile,
+            kinds(tested.structures)
         );
         page.put(PLAIN, &line);
         page.end();
@@ -62,5 +60,12 @@ pub fn put(page: &mut Page, heap: &str, shapes: &Shapes) {
             page.put(PLAIN, &line);
             page.end();
         }
+    }
+}
+
+fn kinds(count: usize) -> String {
+    match count {
+        1 => "1 kind of structure".into(),
+        count => format!("{count} kinds of structures"),
     }
 }

@@ -177,10 +177,10 @@ impl Engine<'_> {
         false
     }
 
-    /// Binds the variables of a rule, once for each token that is tried.
+    /// Binds the variables of a rule, once for each token that is tried first.
     fn bind(&mut self, m: &mut Mutator<'_>, node: Local<'_, PatternNode>, subject: u64) {
         let mut before: Option<Local<'_, Binding>> = None;
-        for variable in 0..m[node].waiting.get() {
+        for variable in 0..m[node].waiting.get().min(WAITING) {
             let init = BindingInit {
                 variable,
                 subject,

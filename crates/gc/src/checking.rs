@@ -10,8 +10,6 @@
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use heaphound_analysis::slot::SlotIds;
-use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassId;
 
 use crate::assertions::{AssertionKind, Assertions, Reaction, Verdict, Violation};
@@ -20,8 +18,10 @@ use crate::heap::HeapInner;
 use crate::raw::Raw;
 use crate::raw::check::{Checker, Counted};
 use crate::raw::mark::{Ground, Marked};
-use crate::raw::summing::{Places, Summing};
+use crate::raw::shaping::Shaping;
+use crate::raw::summing::{Places, Summed, Summing};
 use crate::raw::weak::{Waiting, is_marked};
+use crate::summaries::Plan;
 
 /// Objects that owners may enter all together, at least.
 const OWNER_BUDGET: usize = 1 << 20;
@@ -65,15 +65,33 @@ impl HeapInner {
 
     /// Runs a phase while the summary of the heap is counted; answers what [`Self::count`] does,
     /// of all classes, too.
-    pub(crate) fn sum<const AGAIN: bool>(
+    pub(crate) fn sum<'s>(
         &self,
         (ground, phase): (Ground<'_>, Phase),
-        slots: &SlotIds,
+        plan: &'s Plan,
+        watches: bool,
         total: &mut Marked,
         waiting: &mut Waiting,
-    ) -> (Counted, Summary) {
-        let places = Places::new(ground, slots);
-        let fresh = || Summing::<AGAIN>::new(ground, &places);
+    ) -> Summed<'s> {
+        let job = (ground, phase);
+        match (watches, plan.assumed.is_some()) {
+            (true, true) => self.sum_with::<true, true>(job, plan, total, waiting),
+            (true, false) => self.sum_with::<true, false>(job, plan, total, waiting),
+            (false, true) => self.sum_with::<false, true>(job, plan, total, waiting),
+            (false, false) => self.sum_with::<false, false>(job, plan, total, waiting),
+        }
+    }
+
+    fn sum_with<'s, const AGAIN: bool, const SHAPES: bool>(
+        &self,
+        (ground, phase): (Ground<'_>, Phase),
+        plan: &'s Plan,
+        total: &mut Marked,
+        waiting: &mut Waiting,
+    ) -> Summed<'s> {
+        let places = Places::new(ground, &plan.slots);
+        let assumed = plan.assumed.as_ref();
+        let fresh = || Summing::<AGAIN, SHAPES>::new(ground, &places, Shaping::new(assumed));
         Summing::merge(self.close(ground, phase, total, waiting, fresh))
     }
 

@@ -23,7 +23,6 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
 
@@ -453,8 +452,8 @@ impl HeapInner {
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
-        let slots = self.prepare_summary();
-        let mut summary = None;
+        let plan = self.prepare_summary(self.ground(&collector.traces));
+        let mut summed = None;
         // One view can be part of a collection. Whoever asks now has it; else those who always ask.
         let mut owed = Owed::default();
         let mut told = Vec::new();
@@ -485,7 +484,7 @@ impl HeapInner {
             false => Vec::new(),
         };
         // Where many objects are to be counted, it is quicker to count all.
-        let all = census.is_some() || slots.is_some() || assertions.counts_many();
+        let all = census.is_some() || plan.is_some() || assertions.counts_many();
         if !all {
             for class in &wanted {
                 let trace = &mut collector.traces[class.0 as usize];
@@ -495,15 +494,13 @@ impl HeapInner {
         let job = (self.ground(&collector.traces), phase);
         let (found, waits) = (&mut total, &mut waiting);
         let watches = checks && assertions.watches();
-        let mut summed = |(counted, counts): (Counted, Summary)| {
-            summary = Some(counts);
-            counted
-        };
         let counted = match (all, watches) {
-            _ if let Some(slots) = &slots => match watches {
-                true => summed(self.sum::<true>(job, slots, found, waits)),
-                false => summed(self.sum::<false>(job, slots, found, waits)),
-            },
+            _ if let Some(plan) = &plan => {
+                let mut sum = self.sum(job, plan, watches, found, waits);
+                let counted = std::mem::take(&mut sum.counted);
+                summed = Some(sum);
+                counted
+            }
             (true, true) => self.count::<true, true>(job, found, waits),
             (true, false) => self.count::<true, false>(job, found, waits),
             (false, true) => self.count::<false, true>(job, found, waits),
@@ -538,19 +535,15 @@ impl HeapInner {
             ground = self.ground(&collector.traces);
             (total, waiting) = (Marked::default(), Waiting::default());
             let job = (ground, Phase::Roots(Owed::default()));
-            match &slots {
-                Some(slots) => {
-                    let (_, counts) = self.sum::<false>(job, slots, &mut total, &mut waiting);
-                    summary = Some(counts);
-                }
-                None => drop(self.close(job.0, job.1, &mut total, &mut waiting, || ())),
+            let (found, waits) = (&mut total, &mut waiting);
+            match &plan {
+                Some(plan) => summed = Some(self.sum(job, plan, false, found, waits)),
+                None => drop(self.close(job.0, job.1, found, waits, || ())),
             }
         }
-        if let Some(summary) = summary {
-            self.observe_summary(summary, collector.allocated_bytes, &mut told);
+        if let (Some(plan), Some(summed)) = (&plan, summed) {
+            self.observe_summary(plan, summed, collector.allocated_bytes, &mut told);
         }
-        // Whoever has looked at the heap since it was marked has waited for the same keys.
-        waiting.renew(ground);
         let number = self.collections();
         assertions.note(number, told, &mut collector.verdict);
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));

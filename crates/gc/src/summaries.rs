@@ -23,6 +23,10 @@ use crate::assertions::Reaction;
 use crate::heap::{Heap, HeapInner};
 use crate::inquiry::{Registration, panicked};
 use crate::raw::StoppedHeap;
+use crate::raw::mark::Ground;
+use crate::raw::shaping::Assumed;
+use crate::raw::summing::Summed;
+use crate::shapes::{Shaped, measure};
 
 /// Somebody who looks at the summaries of full collections.
 pub trait Observer: Send {
@@ -69,6 +73,9 @@ pub struct Shapes<'o> {
     pub backbones: &'o Backbones,
     /// What was counted of each, in the order of the backbones.
     pub measures: &'o [Measure],
+    /// Whether the heap had to be looked at again, because it was not what earlier collections
+    /// had shown.
+    pub recounted: bool,
 }
 
 /// The summary of a full collection, with names.
@@ -113,7 +120,17 @@ pub(crate) struct Summaries {
     /// What the collection that runs has to count.
     due: Wants,
     slots: SlotIds,
+    /// What the next collection that looks at shapes is to assume.
+    backbones: Backbones,
     current: Option<Current>,
+}
+
+/// What a collection is to count.
+pub(crate) struct Plan {
+    wants: Wants,
+    pub(crate) slots: SlotIds,
+    /// For shapes, if they can be counted while the heap is marked.
+    pub(crate) assumed: Option<Assumed>,
 }
 
 struct Registered {
@@ -195,9 +212,8 @@ impl Heap {
 }
 
 impl HeapInner {
-    /// Called when a full collection begins. Answers the numbers of slots if anything is to
-    /// be counted.
-    pub(crate) fn prepare_summary(&self) -> Option<SlotIds> {
+    /// Called when a full collection begins. Answers what is to be counted, if anything is.
+    pub(crate) fn prepare_summary(&self, ground: Ground<'_>) -> Option<Plan> {
         let mut summaries = self.summaries.lock().unwrap();
         summaries.prepare(self.config.summaries);
         if summaries.due == Wants::Nothing {
@@ -207,33 +223,46 @@ impl HeapInner {
         for class in self.classes.iter().skip(known) {
             summaries.slots.add(&class.info);
         }
-        Some(summaries.slots.clone())
+        let slots = summaries.slots.clone();
+        let parallel = self.config.collector_threads > 1;
+        let shapes = summaries.due == Wants::Shapes;
+        let assumed = || Assumed::new(ground, &summaries.backbones, &slots, parallel);
+        Some(Plan {
+            wants: summaries.due,
+            assumed: shapes.then(assumed).flatten(),
+            slots,
+        })
     }
 
     /// Keeps a summary and tells the observers. Called by a full collection, when all that
     /// lives is marked.
     pub(crate) fn observe_summary(
         &self,
-        summary: Summary,
+        plan: &Plan,
+        summed: Summed<'_>,
         allocated_bytes: u64,
         found: &mut Vec<(Finding, Reaction)>,
     ) {
         let collection = self.collections();
         let summaries = &mut *self.summaries.lock().unwrap();
-        let summary = Arc::new(summary);
-        let wants = std::mem::take(&mut summaries.due);
-        let slots = &summaries.slots;
+        summaries.due = Wants::Nothing;
+        let summary = Arc::new(summed.summary);
+        let (slots, assumed) = (&plan.slots, &mut summaries.backbones);
+        let workers = summed.shapings;
+        let shaped = plan.assumed.as_ref();
+        let shaped = shaped.map(|assumed| Shaped { assumed, workers });
         self.inspect_marked(|view| {
-            let shapes =
-                (wants == Wants::Shapes).then(|| crate::shapes::measure(view, &summary, slots));
+            let wanted = plan.wants == Wants::Shapes;
+            let shapes = wanted.then(|| measure(view, &summary, slots, shaped, assumed));
             let seen = Observed {
                 collection,
                 allocated_bytes,
                 summary: &summary,
                 slots,
-                shapes: shapes.as_ref().map(|(backbones, measures)| Shapes {
-                    backbones,
-                    measures,
+                shapes: shapes.as_ref().map(|it| Shapes {
+                    backbones: &it.backbones,
+                    measures: &it.measures,
+                    recounted: it.recounted,
                 }),
             };
             for registered in &mut summaries.observers {

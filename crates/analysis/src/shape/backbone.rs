@@ -122,6 +122,36 @@ impl Backbones {
         all
     }
 
+    /// Takes in those that a later summary shows, so that what is counted on the assumption of
+    /// these agrees with more and more summaries. What is not there any more stays.
+    pub fn learn(&mut self, now: &Self, summary: &Summary, ids: &SlotIds) {
+        let mut list = now.list.clone();
+        let gone = self.list.iter().filter(|it| now.place(it.class).is_none());
+        list.extend(gone);
+        list.sort_unstable();
+        let before = std::mem::replace(self, Self::new(list, summary, ids));
+        for &Backbone { class, through } in &self.list {
+            let known = before.place(class).map(|place| before.list[place].through);
+            if known != Some(through) {
+                continue;
+            }
+            for slot in ids.of(class) {
+                let lead = &mut self.leads[slot.0 as usize];
+                *lead = match (before.leads(slot), *lead) {
+                    (old, _) if summary.edges_of(slot).is_empty() => old,
+                    (Leads::Inside, Leads::Outside) | (Leads::Mixed, _) => Leads::Mixed,
+                    (_, new) => new,
+                };
+            }
+        }
+    }
+
+    /// Whether all that a summary shows are among these, and their slots lead where these say.
+    pub fn cover(&self, now: &Self, summary: &Summary, ids: &SlotIds) -> bool {
+        let known = |it: &Backbone| self.list.binary_search(it).is_ok();
+        now.list.iter().all(known) && now.list.iter().all(|it| self.agrees(it, summary, ids))
+    }
+
     /// All of them, in the order of their classes.
     pub fn list(&self) -> &[Backbone] {
         &self.list
@@ -155,13 +185,16 @@ impl Backbones {
     /// Whether the slots of backbones lead where they did before, so that degrees that
     /// were counted on that assumption are exact.
     pub fn agree(&self, summary: &Summary, ids: &SlotIds) -> bool {
-        self.list.iter().all(|&Backbone { class, through }| {
-            ids.of(class).all(|slot| {
-                let now = leads(summary, slot, class, through.unwrap_or(class));
-                let empty = summary.edges_of(slot).is_empty();
-                let before = self.leads(slot);
-                now == before || empty || before == Leads::Mixed
-            })
+        self.list.iter().all(|it| self.agrees(it, summary, ids))
+    }
+
+    fn agrees(&self, backbone: &Backbone, summary: &Summary, ids: &SlotIds) -> bool {
+        let &Backbone { class, through } = backbone;
+        ids.of(class).all(|slot| {
+            let now = leads(summary, slot, class, through.unwrap_or(class));
+            let empty = summary.edges_of(slot).is_empty();
+            let before = self.leads(slot);
+            now == before || empty || before == Leads::Mixed
         })
     }
 }

@@ -72,6 +72,44 @@ impl MatchCounters {
         *back = back.wrapping_add(mix_pair(to, from));
     }
 
+    /// Adds a sum over objects of a backbone: of [`MatchCounters::hash`].
+    pub fn add_objects(&mut self, backbone: usize, sum: u64) {
+        let known = &mut self.objects[backbone];
+        *known = known.wrapping_add(sum);
+    }
+
+    /// Adds a sum over edges that arrived: of [`MatchCounters::hash`] of their targets.
+    pub fn add_arrived(&mut self, slot: SlotId, backbone: usize, sum: u64) {
+        let known = self.targets.entry((slot, backbone as u32)).or_default();
+        *known = known.wrapping_add(sum);
+    }
+
+    /// Adds sums over edges that were read: of [`MatchCounters::hash_pair`] of source and
+    /// target, and of target and source.
+    pub fn add_read(&mut self, slot: SlotId, forth: u64, back: u64) {
+        let known = self.pairs.entry(slot).or_default();
+        *known = (known.0.wrapping_add(forth), known.1.wrapping_add(back));
+    }
+
+    /// Calls `f` with the sums over edges that arrived: slot, backbone and sum.
+    pub fn for_each_arrived(&self, mut f: impl FnMut(SlotId, usize, u64)) {
+        for (&(slot, backbone), &sum) in &self.targets {
+            f(slot, backbone as usize, sum);
+        }
+    }
+
+    /// What is added up of an object.
+    #[inline]
+    pub fn hash(object: u64) -> u64 {
+        mix(object)
+    }
+
+    /// What is added up of two objects.
+    #[inline]
+    pub fn hash_pair(a: u64, b: u64) -> u64 {
+        mix_pair(a, b)
+    }
+
     /// What all workers have added up together.
     pub fn merge(workers: impl IntoIterator<Item = Self>) -> Matches {
         let mut all = Matches::default();

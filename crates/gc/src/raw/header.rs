@@ -18,7 +18,8 @@
 //! | 43–44 | identity hash: none, by address, stored behind the object | hashing |
 //! | 45 | pinned | compaction |
 //! | 46 | key of an ephemeron that waits for it | marking |
-//! | 47–63 | free | |
+//! | 47–48 | references from its like that were met: 0, 1, 2, more | shapes |
+//! | 49–63 | free | |
 //!
 //! A free run keeps its length in cells in bits 32–47 and the place of the next
 //! run of its block, in granules from the block's start, in bits 48–63.
@@ -52,6 +53,8 @@ const HASH_SHIFT: u32 = 43;
 const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
 const PINNED: u64 = 1 << 45;
 const KEY: u64 = 1 << 46;
+const DEGREE_SHIFT: u32 = 47;
+const DEGREE_MASK: u64 = 0b11 << DEGREE_SHIFT;
 
 /// The most classes that one heap can have.
 pub(crate) const MAX_CLASSES: usize = (1 << CLASS_BITS) - 1;
@@ -131,6 +134,18 @@ impl Word {
     #[inline]
     pub(crate) fn object(class: u32, epoch: Epoch) -> Self {
         Self(class as u64 | epoch.0)
+    }
+
+    /// How many references from its like have been met, 3 at most, since it was marked by a
+    /// visitor that counts them.
+    #[inline]
+    pub(crate) fn degree(self) -> usize {
+        ((self.0 & DEGREE_MASK) >> DEGREE_SHIFT) as usize
+    }
+
+    #[inline]
+    pub(crate) fn with_degree(self, degree: usize) -> Self {
+        Self(self.0 & !DEGREE_MASK | (degree as u64) << DEGREE_SHIFT)
     }
 
     /// A run of free cells, and where in its block the next one starts (0: none;

@@ -42,6 +42,9 @@ pub(crate) trait Visitor: Send {
     const WATCHES: bool = false;
     /// Whether [`Visitor::unshared_again`] is wanted.
     const AGAIN: bool = false;
+    /// Whether the visitor counts arrivals in the header. They are then told when their target
+    /// is marked, and its count starts at 0.
+    const DEGREES: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
 
@@ -52,6 +55,13 @@ pub(crate) trait Visitor: Send {
     fn edge_read(&mut self, from: Raw, word: Word, offset: usize, to: Raw) -> Self::Tag {
         let _ = (from, word, offset, to);
         Self::Tag::default()
+    }
+
+    /// The tag as a number of four bytes, if it is one. Then an edge is stored as one word:
+    /// what was just stored in halves cannot be loaded whole without waiting for the cache.
+    #[inline(always)]
+    fn as_number(_: Self::Tag) -> Option<u32> {
+        None
     }
 
     /// The target of an edge has its header in the cache now.
@@ -263,6 +273,7 @@ impl Marker for OnceMark {
 
 /// A reference to start from, and what it brings along.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct Start<T> {
     pub(crate) to: Raw,
     pub(crate) tag: T,
@@ -531,12 +542,15 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         // SAFETY: slots of live objects and roots refer to live objects (H3).
         let header = unsafe { base.header(entry.to) };
         let word = header.load();
-        if V::ARRIVALS {
+        if V::ARRIVALS && !V::DEGREES {
             self.visitor.edge_arrived(entry.tag, entry.to, word);
         }
         match marker.look(word) {
             Look::New | Look::Last => {}
             Look::Old => {
+                if V::DEGREES {
+                    self.visitor.edge_arrived(entry.tag, entry.to, word);
+                }
                 if V::AGAIN && word.is_unshared() {
                     self.met_again(entry.to);
                 }
@@ -546,6 +560,28 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 self.marked.aside.push(entry.to);
                 return None;
             }
+        }
+        if V::DEGREES {
+            let fresh = |word: Word| marker.mark(word).with_degree(0);
+            let before = match PARALLEL {
+                // Others count in the same word.
+                true => header.update(|word| match marker.is_marked(word) {
+                    true => word,
+                    false => fresh(word),
+                }),
+                false => {
+                    header.store(fresh(word));
+                    word
+                }
+            };
+            self.visitor.edge_arrived(entry.tag, entry.to, word);
+            if PARALLEL && marker.is_marked(before) {
+                if V::AGAIN && word.is_unshared() {
+                    self.met_again(entry.to);
+                }
+                return None;
+            }
+            return Some(word);
         }
         let marked = marker.mark(word);
         if PARALLEL {
@@ -677,9 +713,17 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         // Always written, sometimes kept: whether a slot is null (or invalid) cannot be
         // predicted, and so is no reason to branch.
         let len = stack.len();
-        // SAFETY: the caller made room for one more.
+        // SAFETY: the caller made room for one more. An entry with a number is two numbers of
+        // four bytes, in that order.
         unsafe {
-            stack.as_mut_ptr().add(len).write(Entry { to, tag });
+            let place = stack.as_mut_ptr().add(len);
+            match V::as_number(tag) {
+                Some(tag) if cfg!(target_endian = "little") => {
+                    let whole = to.0 as u64 | (tag as u64) << 32;
+                    place.cast::<u64>().write_unaligned(whole);
+                }
+                _ => place.write(Entry { to, tag }),
+            }
             stack.set_len(len + refers as usize);
         }
     }

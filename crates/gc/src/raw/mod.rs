@@ -54,6 +54,7 @@ mod pages;
 mod plain;
 mod region;
 mod regions;
+pub(crate) mod shaping;
 mod sizes;
 mod slot;
 pub(crate) mod space;

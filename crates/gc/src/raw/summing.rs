@@ -2,16 +2,16 @@
 //!
 //! Where an edge starts is known when its slot is read, and the class of its target when it
 //! arrives. What travels in between is a *place*: a small number for a slot of a class, found from
-//! the offset by one lookup and an addition. Most slots lead to objects of one class, and
-//! most objects of a class have one size; so what is left to do on arrival is to compare the
-//! class with the one that the place led to first, and to count. Volumes are multiplied out in
-//! the end. Everything else takes the longer way: arrays, whose sizes differ, and slots that lead
-//! now here, now there.
+//! the offset by one lookup and an addition. On arrival, place and class together give a row of a
+//! table that is as likely as not in the cache, where the edge is counted. Two kinds of edges may
+//! want the same row; the one that was there then goes to a slower table. Most objects of a
+//! class have one size, so that volumes are multiplied out in the end.
 //!
 //! Each worker counts for itself; sums do not depend on who counted.
 //!
-//! Elsewhere: what a summary is (`heaphound_analysis::summary`), when one is made and who is
-//! told (`summaries.rs`).
+//! Elsewhere: what a summary is (`heaphound_analysis::summary`), the degrees of recursive
+//! data structures (`super::shaping`), when a summary is made and who is told
+//! (`summaries.rs`).
 
 use heaphound_analysis::slot::{SlotId, SlotIds};
 use heaphound_analysis::summary::{Counters, Summary};
@@ -22,6 +22,7 @@ use super::check::Counted;
 use super::header::Word;
 use super::mark::{Ground, Visitor};
 use super::region::Raw;
+use super::shaping::Shaping;
 use super::trace::ELEMENTS_OFFSET;
 
 /// Bytes of a slot.
@@ -97,116 +98,153 @@ impl Places {
     }
 }
 
-/// What one worker counts. `AGAIN` lists arrivals at objects that were asserted unshared.
-pub(crate) struct Summing<'h, const AGAIN: bool> {
+/// What one worker counts. `AGAIN` lists arrivals at objects that were asserted unshared;
+/// `SHAPES` counts the degrees of recursive data structures, too.
+pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
     ground: Ground<'h>,
     places: &'h Places,
     /// Objects and bytes of each class.
     classes: Vec<(usize, usize)>,
-    /// By place.
-    leads: Vec<Lead>,
-    /// By place: the volume of what it leads to, where sizes differ.
-    bytes: Vec<u64>,
-    /// Where else slots led.
+    /// A power of two of them.
+    rows: Vec<EdgeRow>,
+    /// How far to shift a hash so that it is the place of a row.
+    shift: u32,
+    /// Those that had to make room.
     rest: Counters,
     again: Vec<Raw>,
+    shaping: Shaping<'s>,
 }
 
-/// Where a place led first, and how often it has since.
+/// What all workers have counted together.
+pub(crate) struct Summed<'s> {
+    pub(crate) counted: Counted,
+    pub(crate) summary: Summary,
+    pub(crate) shapings: Vec<Shaping<'s>>,
+}
+
+/// An edge of the summary, as far as it has been counted here.
 #[derive(Clone, Copy, Default)]
-struct Lead {
-    /// A class, with [`VARIES`] if sizes differ; 0 if it has led nowhere.
-    to: u32,
+pub(super) struct EdgeRow {
+    /// Place and class; 0 if the row is free, for there is no class 0.
+    key: u64,
     references: u64,
+    /// Only where sizes differ.
+    bytes: u64,
+    /// For shapes: over all targets.
+    pub(super) sum: u64,
+    /// For shapes: what the edge does to its target.
+    pub(super) effect: super::shaping::Effect,
 }
 
 /// Classes have twenty bits.
-const VARIES: u32 = 1 << 31;
+const CLASS_BITS: u32 = 20;
 
-impl<'h, const AGAIN: bool> Summing<'h, AGAIN> {
-    pub(crate) fn new(ground: Ground<'h>, places: &'h Places) -> Self {
+impl EdgeRow {
+    fn place(&self) -> usize {
+        (self.key >> CLASS_BITS) as usize
+    }
+
+    fn class(&self) -> u32 {
+        self.key as u32 & ((1 << CLASS_BITS) - 1)
+    }
+}
+
+/// Rows of the quick table, as powers of two.
+const LEAST_ROWS: u32 = 8;
+const MOST_ROWS: u32 = 14;
+
+impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPES> {
+    pub(crate) fn new(ground: Ground<'h>, places: &'h Places, shaping: Shaping<'s>) -> Self {
+        let wanted = (places.slots.len() * 2).next_power_of_two().ilog2();
+        let bits = wanted.clamp(LEAST_ROWS, MOST_ROWS);
         Self {
             ground,
             places,
             classes: vec![(0, 0); places.rows.len()],
-            leads: vec![Lead::default(); places.slots.len()],
-            bytes: vec![0; places.slots.len()],
-            // Only what is left over comes here, and that is not known before.
+            rows: vec![EdgeRow::default(); 1 << bits],
+            shift: u64::BITS - bits,
             rest: Counters::new(&SlotIds::default()),
             again: Vec::new(),
+            shaping,
         }
     }
 
-    /// An edge that does not lead where its place led first, or to an object whose size must be
-    /// looked up.
+    /// Another kind of edge gets the row.
+    #[cold]
     #[inline(never)]
-    fn elsewhere(&mut self, place: u32, to: Raw, class: u32) {
-        let lead = &mut self.leads[place as usize];
-        let known = self.places.sizes[class as usize];
-        let (key, bytes) = match known {
-            0 => {
-                let trace = self.ground.traces[class as usize];
-                let object = self.ground.base.object(to);
-                // SAFETY: a live object of that class.
-                (class | VARIES, unsafe { trace.bytes(object) })
-            }
-            bytes => (class, bytes as usize),
+    fn replace(&mut self, at: usize, key: u64) {
+        self.put_by(self.rows[at]);
+        let row = EdgeRow {
+            key,
+            ..EdgeRow::default()
         };
-        if lead.to == 0 {
-            lead.to = key;
+        self.rows[at] = row;
+        if SHAPES {
+            let slot = self.places.slots[row.place()];
+            self.rows[at].effect = self.shaping.effect(slot, ClassId(row.class()));
         }
-        if lead.to == key {
-            lead.references += 1;
-            self.bytes[place as usize] += bytes as u64;
-        } else {
-            let slot = self.places.slots[place as usize];
-            self.rest.edge(slot, ClassId(class), bytes);
+    }
+
+    /// Adds a row to those that are complete.
+    fn put_by(&mut self, row: EdgeRow) {
+        if row.key == 0 {
+            return;
+        }
+        let class = row.class();
+        let bytes = match self.places.sizes[class as usize] {
+            0 => row.bytes,
+            size => row.references * size as u64,
+        };
+        let slot = self.places.slots[row.place()];
+        self.rest
+            .add_edges(slot, ClassId(class), row.references, bytes);
+        if SHAPES {
+            self.shaping.put_by(slot, &row);
         }
     }
 
     /// What all workers have counted together.
-    pub(crate) fn merge(workers: Vec<Self>) -> (Counted, Summary) {
+    pub(crate) fn merge(workers: Vec<Self>) -> Summed<'s> {
         let mut counted = Counted::default();
-        let mut counters = Vec::new();
-        for worker in workers {
-            let Self { places, rest, .. } = worker;
-            let mut sums = rest;
-            for (place, lead) in worker.leads.iter().enumerate() {
-                if lead.to == 0 {
-                    continue;
-                }
-                let class = lead.to & !VARIES;
-                let bytes = match places.sizes[class as usize] {
-                    0 => worker.bytes[place],
-                    size => lead.references * size as u64,
-                };
-                let slot = places.slots[place];
-                sums.add_edges(slot, ClassId(class), lead.references, bytes);
+        let (mut counters, mut shapings) = (Vec::new(), Vec::new());
+        for mut worker in workers {
+            for row in std::mem::take(&mut worker.rows) {
+                worker.put_by(row);
             }
+            let mut sums = worker.rest;
             for (class, &(objects, bytes)) in worker.classes.iter().enumerate() {
                 if objects > 0 {
                     sums.add_objects(ClassId(class as u32), objects as u64, bytes as u64);
                 }
             }
             counters.push(sums);
+            shapings.push(worker.shaping);
             counted.add_counts(worker.classes, worker.again);
         }
-        (counted, Counters::merge(counters))
+        Summed {
+            counted,
+            summary: Counters::merge(counters),
+            shapings,
+        }
     }
 }
 
-impl<const AGAIN: bool> Visitor for Summing<'_, AGAIN> {
+impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, SHAPES> {
     /// A place; 0 comes from a root.
     type Tag = u32;
     const READS: bool = true;
     const ARRIVALS: bool = true;
     const AGAIN: bool = AGAIN;
+    const DEGREES: bool = SHAPES;
 
     #[inline(always)]
-    fn object(&mut self, _: Raw, word: Word, bytes: usize) {
+    fn object(&mut self, raw: Raw, word: Word, bytes: usize) {
         let count = &mut self.classes[word.class() as usize];
         count.0 += 1;
         count.1 += bytes;
+        if SHAPES {
+            self.shaping.object(self.ground, raw, ClassId(word.class()));
+        }
     }
 
     #[inline(always)]
@@ -215,12 +253,28 @@ impl<const AGAIN: bool> Visitor for Summing<'_, AGAIN> {
     }
 
     #[inline(always)]
+    fn as_number(place: u32) -> Option<u32> {
+        Some(place)
+    }
+
+    #[inline(always)]
     fn edge_arrived(&mut self, place: u32, to: Raw, word: Word) {
         let class = word.class();
-        let lead = &mut self.leads[place as usize];
-        match lead.to == class {
-            true => lead.references += 1,
-            false => self.elsewhere(place, to, class),
+        let key = (place as u64) << CLASS_BITS | class as u64;
+        // The golden ratio spreads numbers that are close to one another.
+        let at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
+        if self.rows[at].key != key {
+            self.replace(at, key);
+        }
+        let row = &mut self.rows[at];
+        row.references += 1;
+        if self.places.sizes[class as usize] == 0 {
+            let trace = self.ground.traces[class as usize];
+            // SAFETY: a live object of that class.
+            row.bytes += unsafe { trace.bytes(self.ground.base.object(to)) } as u64;
+        }
+        if SHAPES {
+            self.shaping.arrived(self.ground, row, to);
         }
     }
 

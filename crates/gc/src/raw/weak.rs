@@ -57,16 +57,6 @@ impl Waiting {
         values
     }
 
-    /// Says anew in the keys that somebody waits for them, after others have traced the
-    /// heap and waited for the same keys.
-    pub(crate) fn renew(&self, ground: Ground<'_>) {
-        for &key in self.by_key.keys() {
-            // SAFETY: not freed before the sweep.
-            let header = unsafe { ground.base.header(key) };
-            header.update(|word| word.with_awaited_key(true));
-        }
-    }
-
     /// The ephemerons that still wait.
     pub(crate) fn left(&self) -> impl Iterator<Item = Raw> + '_ {
         self.by_key.values().flatten().copied()

@@ -215,7 +215,7 @@ fn space(report: &mut Report, classes: usize, bytes: usize) {
     for _ in 0..8 {
         m.collect();
         for number in 0..objects / 20 {
-            if number % classes % 5 == 0 {
+            if (number % classes).is_multiple_of(5) {
                 m[all][number].set(None);
             }
         }

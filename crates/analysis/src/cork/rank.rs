@@ -309,7 +309,7 @@ struct Course {
 }
 
 /// Enough to see a bend.
-const POINTS: usize = 4;
+const POINTS: usize = 6;
 
 impl Course {
     fn push(&mut self, time: f32, grown: f32) {

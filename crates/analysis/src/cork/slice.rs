@@ -48,9 +48,12 @@ const MAX_EDGES: usize = 100;
 /// How far to follow sole holders that do not grow.
 const MAX_HOLDERS: usize = 4;
 
-/// Edges that have grown by less than this part of what the class's strongest has are noise:
-/// a volume that goes up and down has a positive rank half of the time.
+/// A volume that goes up and down has a positive rank half of the time. An edge is noise if it has
+/// grown by less than this part of what the class's strongest has,
 const NOISE: f64 = 0.1;
+/// and, beside its own volume, by less than this part of what the strongest has. What leads into
+/// a recursive structure from outside is little, but it grows as the structure does.
+const STAGNANT: f64 = 0.5;
 
 /// The slice from a class. `points_from` is ordered by class; `growth` gives the rank of an edge
 /// and what it has grown by.
@@ -92,9 +95,12 @@ pub(super) fn slice(
             (rank > 0.0).then_some((edge, rank, grown))
         });
         let growing: Vec<(&PointsFrom, f64, u64)> = growing.collect();
-        let most = growing.iter().map(|it| it.2).max().unwrap_or(0);
+        let share = |edge: &PointsFrom, grown: u64| grown as f64 / edge.volume_bytes.max(1) as f64;
+        let strongest = growing.iter().max_by_key(|it| it.2);
+        let (most, most_share) = strongest.map_or((0, 0.0), |it| (it.2, share(it.0, it.2)));
         for (edge, rank, grown) in growing {
-            if (grown as f64) < NOISE * most as f64 {
+            let little = (grown as f64) < NOISE * most as f64;
+            if little && share(edge, grown) < STAGNANT * most_share {
                 continue;
             }
             if slice.edges.len() == MAX_EDGES {
@@ -209,4 +215,42 @@ fn cycle(edges: &[SliceEdge], class: ClassId) -> BTreeSet<ClassId> {
         seen
     };
     reach(true).intersection(&reach(false)).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use heaphound_heap::snapshot::SnapshotBuilder;
+    use heaphound_heap::view::{HeapView, Place};
+
+    use super::*;
+
+    #[test]
+    fn a_slice_leaves_a_recursive_structure_where_it_grows_and_not_where_it_jitters() {
+        let mut builder = SnapshotBuilder::default();
+        let node = builder.add_class("Node", None, &["next"]);
+        let tree = builder.add_class("Tree", None, &["root"]);
+        let recent = builder.add_class("Recent", None, &["node"]);
+        let heap = builder.finish().expect("only classes");
+        let ids = SlotIds::new(heap.classes());
+        let edge = |class, references| SlotEdge {
+            slot: ids.at(class, Place::Field(0)),
+            to: node,
+            references,
+            volume_bytes: references * 24,
+        };
+        let edges = vec![edge(node, 10_000), edge(tree, 500), edge(recent, 900)];
+        let summary = Summary::new(Vec::new(), edges);
+        // Twenty nodes a tree, and some nodes that were looked at lately.
+        let growth = |_, from| match from {
+            _ if from == node => (9e3, 9_900 * 24),
+            _ if from == tree => (9e3, 495 * 24),
+            _ => (9e5, 90 * 24),
+        };
+        let points_from = summary.points_from(&ids);
+        let slice = slice(node, &points_from, &summary, &ids, growth);
+        let froms: Vec<ClassId> = slice.edges.iter().map(|edge| edge.from).collect();
+        assert_eq!(froms, [node, tree]);
+        assert_eq!(slice.chain.len(), 1);
+        assert_eq!(slice.chain[0].from, tree);
+    }
 }

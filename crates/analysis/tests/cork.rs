@@ -23,7 +23,7 @@ fn reported(options: Options, collections: u64, volumes: &[&dyn Fn(u64) -> f64])
         let classes = std::iter::once(ClassTotal::default());
         let classes = classes.chain(volumes.iter().map(|volume| total(volume(i))));
         let summary = Summary::new(classes.collect(), Vec::new());
-        cork.observe(&summary, &ids, i * 1_000_000);
+        cork.observe(&summary, &ids, i * 100_000_000);
         for candidate in cork.candidates(&summary, &ids) {
             found[candidate.class.0 as usize - 1].push(i);
         }
@@ -141,7 +141,7 @@ fn a_slow_leak_under_noise_is_found_in_time() {
             1e6 * (1.0 + 0.02 * i as f64 + 0.04 * noise(seed, i))
         });
         assert!(!found.is_empty(), "seed {seed}");
-        assert!(found[0] <= 40, "seed {seed}: {found:?}");
+        assert!(found[0] <= 45, "seed {seed}: {found:?}");
     }
 }
 
@@ -382,13 +382,14 @@ fn a_series_of_snapshots_says_who_holds_the_growth() {
         }
     }
     expect![[r#"
-        warning: Order[] grows: 1 objects, 1040 bytes, 224 more with each of 4 full collections [growth]
+        warning: Order[] grows: 1 object, 1040 bytes, 224 more with each of 4 snapshots [growth]
           it grows through: System .allOrders → HashTable .entries → Order[]
-          note: HashTable.entries → Order[]: 1 references to 1040 bytes, growing
-        warning: People grows: 150 objects, 4800 bytes, 960 more with each of 4 full collections [growth]
+          note: HashTable.entries → Order[]: 1 reference to 1040 bytes, growing
+        warning: People grows: 150 objects, 4800 bytes, 960 more with each of 4 snapshots [growth]
           it grows through: System .allOrders → HashTable .entries → Order[] .[*] → People
           note: Order[][*] → People: 150 references to 4800 bytes, growing
-          note: HashTable.entries → Order[]: 1 references to 1040 bytes, growing"#]].assert_eq(&text);
+          note: HashTable.entries → Order[]: 1 reference to 1040 bytes, growing"#]]
+    .assert_eq(&text);
     // By way of the table, though a queue of one order is nearer.
     expect![
         "static:system → System#1 .allOrders → HashTable#2 .entries → Order[]#3 [0] → People#4"

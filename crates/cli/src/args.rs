@@ -5,7 +5,7 @@ use std::path::Path;
 use anstream::ColorChoice;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{check, convert, deal, eval, info, lab, path, probe};
+use crate::{check, convert, deal, eval, grow, info, lab, path, probe, shapes, summary};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -49,6 +49,9 @@ pub enum Command {
     Deal(deal::Args),
     Path(path::Args),
     Info(info::Args),
+    Grow(grow::Args),
+    Shapes(shapes::Args),
+    Summary(summary::Args),
     Convert(convert::Args),
     Lab(lab::Args),
 }
@@ -63,6 +66,9 @@ impl Command {
             Self::Deal(_) => "deal",
             Self::Path(_) => "path",
             Self::Info(_) => "info",
+            Self::Grow(_) => "grow",
+            Self::Shapes(_) => "shapes",
+            Self::Summary(_) => "summary",
             Self::Convert(_) => "convert",
             Self::Lab(_) => "lab",
         }
@@ -80,6 +86,9 @@ impl Command {
             },
             Self::Path(args) => &args.heap,
             Self::Info(args) => &args.heap,
+            Self::Grow(args) => args.heaps.last().map_or(Path::new(""), |it| it),
+            Self::Shapes(args) => &args.heap,
+            Self::Summary(args) => &args.heap,
             Self::Convert(args) => &args.from,
             Self::Lab(_) => Path::new(""),
         }

@@ -1,7 +1,7 @@
 //! The `heaphound` command: asks heaps in files, and says why.
 //!
 //! A run reads its arguments (`args.rs`), reads a heap (`input.rs`), lets one of the
-//! commands make a report (`probe/`, `eval.rs`, `path.rs`, `info.rs`, `convert.rs`) and prints it
+//! commands make a report (`probe/`, `eval.rs`, `grow.rs`, `path.rs` and so on) and prints it
 //! (`output.rs`). A command prints nothing itself. To add one: a file with its arguments and
 //! its `run`, and a variant of `args::Command`. The lab (`lab.rs`) reads no heap and has
 //! reports of its own.
@@ -16,6 +16,7 @@ mod check;
 mod convert;
 mod deal;
 mod eval;
+mod grow;
 mod info;
 mod input;
 mod lab;
@@ -25,6 +26,8 @@ mod path;
 mod probe;
 mod problem;
 mod progress;
+mod shapes;
+mod summary;
 
 use std::process::ExitCode;
 
@@ -52,6 +55,12 @@ fn main() -> ExitCode {
             Err(problem) => output::print_problem(&args, &problem),
         };
     }
+    if let Command::Summary(summary) = &args.command {
+        return match summary::run(summary, args.json, &Progress::new(args.quiet)) {
+            Ok(text) => output::print_text(&text),
+            Err(problem) => output::print_problem(&args, &problem),
+        };
+    }
     match run(&args) {
         Ok(report) => output::print(&report, args.json),
         Err(problem) => output::print_problem(&args, &problem),
@@ -67,6 +76,10 @@ fn run(args: &Args) -> Result<Report, Problem> {
         Command::Info(args) => info::run(args, &progress),
         Command::Convert(args) => convert::run(args, &progress),
         Command::Check(args) => check::run(args, &progress),
-        Command::Lab(_) | Command::Deal(_) => unreachable!("it makes reports of its own"),
+        Command::Grow(args) => grow::run(args, &progress),
+        Command::Shapes(args) => shapes::run(args, &progress),
+        Command::Lab(_) | Command::Deal(_) | Command::Summary(_) => {
+            unreachable!("it makes reports of its own")
+        }
     }
 }

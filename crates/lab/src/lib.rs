@@ -8,11 +8,16 @@
 pub mod assertions;
 pub mod builds;
 pub mod callgrind;
+mod cork;
 mod deal;
 pub mod measure;
 mod probes;
 pub mod programs;
 pub mod report;
+mod shapeup;
+mod structures;
+mod summaries;
+pub mod watch;
 
 pub use report::{Better, Report, Row};
 
@@ -55,6 +60,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "deal",
         about: "DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds",
         run: deal::run,
+    },
+    Experiment {
+        name: "summaries",
+        about: "heap summaries, chapters 3.3, 5 and 6: what counting them costs a collection, a run, and memory",
+        run: summaries::run,
+    },
+    Experiment {
+        name: "cork",
+        about: "Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow",
+        run: cork::run,
+    },
+    Experiment {
+        name: "shapeup",
+        about: "ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms",
+        run: shapeup::run,
     },
 ];
 

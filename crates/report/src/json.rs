@@ -9,7 +9,7 @@ use heaphound_heap::finding as heap;
 use serde::Serialize;
 
 use crate::answer::{Answer, Members, Verdict};
-use crate::{Info, Report, Rules, Written};
+use crate::{Growth, Info, Report, Rules, Shapes, Written};
 
 /// The version of the format.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -21,6 +21,8 @@ pub fn report(report: &Report) -> String {
         info: report.info.as_ref(),
         written: report.written.as_ref(),
         rules: report.rules.as_ref(),
+        growth: report.growth.as_ref(),
+        shapes: report.shapes.as_ref(),
         findings: report.findings.iter().map(FindingJson::from).collect(),
         ..Document::new(&report.command, &report.heap)
     })
@@ -54,6 +56,10 @@ struct Document<'a> {
     written: Option<&'a Written>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<&'a Rules>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    growth: Option<&'a Growth>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shapes: Option<&'a Shapes>,
     findings: Vec<FindingJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorJson<'a>>,
@@ -70,6 +76,8 @@ impl<'a> Document<'a> {
             info: None,
             written: None,
             rules: None,
+            growth: None,
+            shapes: None,
             findings: Vec::new(),
             error: None,
         }

@@ -26,17 +26,21 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod growth;
 pub mod info;
 pub mod json;
 pub mod rules;
+pub mod shapes;
 mod shorten;
 pub mod text;
 
 use heaphound_heap::finding::Finding;
 
 pub use answer::{Answer, Members, Verdict};
+pub use growth::Growth;
 pub use info::Info;
 pub use rules::Rules;
+pub use shapes::Shapes;
 
 /// All that one run of a command says.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -53,6 +57,10 @@ pub struct Report {
     pub written: Option<Written>,
     /// What came of rules, if there were any.
     pub rules: Option<Rules>,
+    /// What became of the heap, if there were several snapshots of it.
+    pub growth: Option<Growth>,
+    /// Its recursive data structures, if they were asked for.
+    pub shapes: Option<Shapes>,
     /// What is notable.
     pub findings: Vec<Finding>,
 }

@@ -101,7 +101,7 @@ impl Options {
         let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
         let stands = match history.reported {
             true => history.stays(),
-            false => history.enters(rank),
+            false => history.enters(rank, self.patience.max(2)),
         };
         rank.rank as f64 > self.threshold
             && rank.phases as u32 >= self.patience.max(2)
@@ -128,11 +128,47 @@ pub struct Cork {
     allocated_bytes: u64,
 }
 
+/// There are several times as many edges as classes, so that theirs are kept small: volumes to
+/// seven digits.
 #[derive(Clone, Copy, Debug)]
 struct EdgeRank {
     class: ClassId,
     from: ClassId,
-    rank: Rank,
+    volume_bytes: f32,
+    /// Its least volume since it began to grow.
+    base_bytes: f32,
+    rank: f32,
+    phases: u16,
+    quiet: u16,
+}
+
+impl EdgeRank {
+    fn new(edge: &PointsFrom, rank: Rank, base_bytes: f32) -> Self {
+        let volume_bytes = rank.volume_bytes as f32;
+        Self {
+            class: edge.class,
+            from: edge.from,
+            volume_bytes,
+            base_bytes: base_bytes.min(volume_bytes),
+            rank: rank.rank,
+            phases: rank.phases,
+            quiet: rank.quiet,
+        }
+    }
+
+    fn rank(&self) -> Rank {
+        Rank {
+            volume_bytes: self.volume_bytes as u64,
+            rank: self.rank,
+            phases: self.phases,
+            quiet: self.quiet,
+        }
+    }
+
+    /// What it has grown by.
+    fn grown_bytes(&self) -> u64 {
+        (self.volume_bytes - self.base_bytes) as u64
+    }
 }
 
 /// The volumes of one collection.
@@ -167,6 +203,10 @@ pub struct Candidate {
     pub slice: Slice,
 }
 
+/// A collection is close to another if less than this part of the heap's volume was allocated
+/// in between.
+const CLOSE: u64 = 16;
+
 impl Cork {
     /// Nothing seen yet.
     pub fn new(options: Options) -> Self {
@@ -178,8 +218,16 @@ impl Cork {
 
     /// Takes in the summary of a full collection, by when the program had allocated so
     /// many bytes since it began.
+    ///
+    /// A collection that follows so closely on the one before that hardly anything was allocated
+    /// in between is passed over: it sees the same objects. If it is not known what was allocated
+    /// (0), each counts.
     pub fn observe(&mut self, summary: &Summary, ids: &SlotIds, allocated_bytes: u64) {
         let total = summary.volume_bytes();
+        let since = allocated_bytes.saturating_sub(self.allocated_bytes);
+        if allocated_bytes > 0 && self.collections > 0 && since < total / CLOSE {
+            return;
+        }
         let points_from = summary.points_from(ids);
         let mut window = std::mem::take(&mut self.window);
         // Before the window is full, it is as long as there is something to look back at.
@@ -199,6 +247,10 @@ impl Cork {
     }
 
     fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, allocated_bytes: u64) {
+        let (then, now) = match allocated_bytes {
+            0 => (self.collections, self.collections + 1),
+            now => (self.allocated_bytes, now),
+        };
         let last = summary.classes().last().map_or(0, |(id, _)| id.0 as usize);
         let count = self.classes.len().max(last + 1);
         self.classes.resize(count, Rank::default());
@@ -210,13 +262,13 @@ impl Cork {
             if (before, volume) == (0, 0) && known.is_none() {
                 continue;
             }
-            let mut history = known.unwrap_or_else(|| History::new(before, self.allocated_bytes));
-            let then = |old: &Volumes| old.classes.get(id).copied();
-            match steps.step(rank, volume, then) {
+            let mut history = known.unwrap_or_else(|| History::new(before, then));
+            let earlier = |old: &Volumes| old.classes.get(id).copied();
+            match steps.step(rank, volume, earlier) {
                 Change::New if volume == 0 => history.wait(),
-                Change::New | Change::Fell => history.restart(phases, volume, allocated_bytes),
+                Change::New | Change::Fell => history.restart(phases, volume, now),
                 Change::Grew | Change::Held => {
-                    let stands = history.follow(rank, before, self.allocated_bytes);
+                    let stands = history.follow(rank, before, then, now);
                     if !stands && self.options.forget {
                         *rank = Rank::new(volume);
                     }
@@ -238,16 +290,17 @@ impl Cork {
             // What is passed over has vanished.
             while known.next_if(|it| (it.class, it.from) < key).is_some() {}
             let same = known.next_if(|it| (it.class, it.from) == key);
-            let mut rank = same.map_or(Rank::default(), |it| it.rank);
-            steps.step(&mut rank, edge.volume_bytes, |old| old.edge(key));
-            if self.options.forget {
-                rank.forget_if_quiet();
-            }
-            edges.push(EdgeRank {
-                class: edge.class,
-                from: edge.from,
-                rank,
-            });
+            let mut rank = same.map_or(Rank::default(), |it| it.rank());
+            // Rounded as the one before was, so that what stays the same does.
+            let volume = edge.volume_bytes as f32;
+            let change = steps.step(&mut rank, volume as u64, |old| old.edge(key));
+            let begins = matches!(change, Change::New | Change::Fell);
+            let forgotten = self.options.forget && rank.forget_if_quiet();
+            let base = match same {
+                Some(it) if !begins && !forgotten => it.base_bytes,
+                _ => volume,
+            };
+            edges.push(EdgeRank::new(edge, rank, base));
         }
         self.edges = edges;
     }
@@ -267,7 +320,8 @@ impl Cork {
         let points_from = summary.points_from(ids);
         let candidate = |(class, rank, history): (ClassId, Rank, &History)| {
             let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
-            let allocated = self.allocated_bytes.saturating_sub(history.base_allocated);
+            // If it is not known what was allocated, times are numbers of collections.
+            let allocated = self.allocated_bytes.saturating_sub(history.base_time);
             Candidate {
                 class,
                 objects: summary.class(class).objects,
@@ -278,7 +332,8 @@ impl Cork {
                 bytes_per_collection: grown as f64 / rank.phases as f64,
                 bytes_per_mb: (allocated > 0).then(|| grown as f64 * 1e6 / allocated as f64),
                 slice: slice::slice(class, &points_from, summary, ids, |class, from| {
-                    self.edge_rank(class, from)
+                    self.edge(class, from)
+                        .map_or((0.0, 0), |it| (it.rank as f64, it.grown_bytes()))
                 }),
             }
         };
@@ -293,9 +348,13 @@ impl Cork {
 
     /// The rank of an edge of the points-from graph: objects of `class`, pointed to by `from`.
     pub fn edge_rank(&self, class: ClassId, from: ClassId) -> f64 {
+        self.edge(class, from).map_or(0.0, |it| it.rank as f64)
+    }
+
+    fn edge(&self, class: ClassId, from: ClassId) -> Option<&EdgeRank> {
         let key = (class, from);
         let found = self.edges.binary_search_by_key(&key, |e| (e.class, e.from));
-        found.map_or(0.0, |at| self.edges[at].rank.rank as f64)
+        found.ok().map(|at| &self.edges[at])
     }
 
     /// How many full collections have been taken in.

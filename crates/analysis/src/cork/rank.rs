@@ -9,6 +9,10 @@
 //! is reported for good. Ours forgets: a class that no longer reaches new heights, within the
 //! time that it has needed for them before, has stopped growing. And it remembers: a class
 //! that has fallen from a peak (a saw-tooth) is not growing until it gets past that.
+//!
+//! A leak goes on as it began, and what warms up slows down: a class whose growth slackens is
+//! not reported. How fast it grows is measured by what the program allocates, if that is known,
+//! and not by collections: these come the faster the fuller a heap is.
 
 /// The rank of a class or an edge.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -101,31 +105,36 @@ impl Rank {
         change
     }
 
-    /// Forgets an edge that has long been quiet.
-    pub(super) fn forget_if_quiet(&mut self) {
-        if self.quiet > EDGE_MEMORY {
+    /// Forgets an edge that has long been quiet; answers whether it was.
+    pub(super) fn forget_if_quiet(&mut self) -> bool {
+        let quiet = self.quiet > EDGE_MEMORY;
+        if quiet {
             *self = Self::new(self.volume_bytes);
         }
+        quiet
     }
 }
 
 /// What is remembered of a class beside its rank: since when it grows, and how steadily.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct History {
-    /// The volume and the bytes allocated when it began to grow.
+    /// The volume and the time when it began to grow.
     pub(super) base_bytes: u64,
-    pub(super) base_allocated: u64,
+    pub(super) base_time: u64,
+    /// The way that it has come since.
+    course: Course,
     /// All that it has gone up and down since.
-    travelled_bytes: u64,
-    /// The largest volume that counted as a new height.
+    travelled_bytes: f32,
+    /// The largest volume that counted as a new height, and how long after it began that was.
     high_bytes: u64,
+    high_time: f32,
     /// Collections since.
     since_high: u16,
     /// The longest that it went without a new height and still grew on.
     gap: u16,
     /// The largest volume that it has fallen from, and for how many collections more that
     /// is remembered.
-    peak_bytes: u64,
+    peak_bytes: f32,
     peak_left: u16,
     /// Whether it grows, as far as we know.
     growing: bool,
@@ -142,9 +151,11 @@ const LEAST_PATIENCE: u16 = 3;
 const HEIGHT: f64 = 0.4;
 /// A height is old after so many collections.
 const OLD_HEIGHT: u16 = 24;
-/// By how many times its usual change a class must have grown: noise, however long it lasts,
-/// does not get that far.
-const ABOVE_NOISE: f64 = 4.5;
+/// By how many times its usual change a class must have grown, for each collection that it must
+/// have been growing: noise, however long it lasts, does not get that far.
+const ABOVE_NOISE: f64 = 0.9;
+/// And for no more collections than this.
+const MOST_ABOVE_NOISE: u32 = 5;
 /// A peak is remembered for so many times as long as it took to get there.
 const PEAK_MEMORY: u16 = 4;
 /// And for so many collections at least.
@@ -152,11 +163,20 @@ const LEAST_PEAK_MEMORY: u16 = 16;
 /// How far above an old peak a class must be; teeth of a saw are not all alike.
 const PAST_PEAK: f64 = 1.15;
 
+/// The second half of a growth must be this part of the first to enter the report, or it is
+/// slackening.
+const STEADY: f64 = 0.85;
+/// And this part to stay there; less, for noise should not make it come and go.
+const STILL_STEADY: f64 = 0.6;
+
+/// A time: bytes that the program had allocated, or collections that there had been.
+pub(super) type Time = u64;
+
 impl History {
-    pub(super) fn new(volume_bytes: u64, allocated_bytes: u64) -> Self {
+    pub(super) fn new(volume_bytes: u64, time: Time) -> Self {
         Self {
             base_bytes: volume_bytes,
-            base_allocated: allocated_bytes,
+            base_time: time,
             high_bytes: volume_bytes,
             // As long ago as makes no difference.
             since_high: LONGEST_GAP,
@@ -172,12 +192,12 @@ impl History {
     }
 
     /// Starts anew after `phases` of growth, from the volume that is left.
-    pub(super) fn restart(&mut self, phases: u16, volume_bytes: u64, allocated_bytes: u64) {
+    pub(super) fn restart(&mut self, phases: u16, volume_bytes: u64, time: Time) {
         let old = match self.peak_left > 0 {
             true => self.peak_bytes,
-            false => 0,
+            false => 0.0,
         };
-        let peak_bytes = old.max(self.high_bytes);
+        let peak_bytes = old.max(self.high_bytes as f32);
         let peak_left = match self.high_bytes {
             // It was not there; there is nothing that it fell from just now.
             0 => 0,
@@ -186,7 +206,7 @@ impl History {
         *self = Self {
             peak_bytes,
             peak_left: peak_left.max(self.peak_left),
-            ..Self::new(volume_bytes, allocated_bytes)
+            ..Self::new(volume_bytes, time)
         };
     }
 
@@ -196,43 +216,57 @@ impl History {
     }
 
     /// Whether it may enter the report.
-    pub(super) fn enters(&self, rank: &Rank) -> bool {
+    pub(super) fn enters(&self, rank: &Rank, patience: u32) -> bool {
+        let above_noise = ABOVE_NOISE * patience.min(MOST_ABOVE_NOISE) as f64;
         let grown = rank.volume_bytes.saturating_sub(self.base_bytes) as f64;
         let usual = self.travelled_bytes as f64 / rank.phases.max(1) as f64;
-        self.growing && self.since_high == 0 && !self.below_peak() && grown >= ABOVE_NOISE * usual
+        self.growing
+            && self.since_high == 0
+            && !self.below_peak()
+            && grown >= above_noise * usual
+            && self.is_steady(STEADY)
     }
 
     /// Whether it may stay there.
     pub(super) fn stays(&self) -> bool {
-        self.growing
+        self.growing && self.is_steady(STILL_STEADY)
+    }
+
+    fn is_steady(&self, part: f64) -> bool {
+        let grown = self.high_bytes.saturating_sub(self.base_bytes);
+        let now = (self.high_time, grown as f32);
+        self.course.is_steady(now, part)
     }
 
     fn below_peak(&self) -> bool {
         self.peak_left > 0 && (self.high_bytes as f64) < PAST_PEAK * self.peak_bytes as f64
     }
 
-    /// Follows a class whose volume was `before` when `allocated_before` bytes had been
-    /// allocated. Answers whether the rank that it has gathered still stands.
-    pub(super) fn follow(&mut self, rank: &Rank, before: u64, allocated_before: u64) -> bool {
+    /// Follows a class whose volume was `before` at the time `then`. Answers whether the rank
+    /// that it has gathered still stands.
+    pub(super) fn follow(&mut self, rank: &Rank, before: u64, then: Time, now: Time) -> bool {
         let volume = rank.volume_bytes;
         self.peak_left = self.peak_left.saturating_sub(1);
         if !self.growing && volume > self.high_bytes {
             self.growing = true;
             self.base_bytes = before;
-            self.base_allocated = allocated_before;
-            self.travelled_bytes = volume.abs_diff(before);
-            self.reach(volume);
+            self.base_time = then;
+            self.travelled_bytes = volume.abs_diff(before) as f32;
+            self.course = Course::default();
+            self.reach(volume, now);
             return true;
         }
-        self.travelled_bytes += volume.abs_diff(before);
+        self.travelled_bytes += volume.abs_diff(before) as f32;
         if self.growing {
-            let phases = rank.phases.saturating_sub(self.since_high + 1).max(1);
-            let usual = self.high_bytes.saturating_sub(self.base_bytes) as f64 / phases as f64;
-            let due = HEIGHT * usual * (self.since_high + 1) as f64;
+            let grown = self.high_bytes.saturating_sub(self.base_bytes) as f64;
+            let usual = grown / (self.high_time as f64).max(1.0);
+            let due = HEIGHT * usual * (self.time(now) - self.high_time) as f64;
             if volume as f64 > self.high_bytes as f64 + due {
-                self.reach(volume);
+                self.reach(volume, now);
                 return true;
             }
+            let grown = volume as f64 - self.base_bytes as f64;
+            self.course.push(self.time(now), grown as f32);
         }
         self.since_high = self.since_high.saturating_add(1);
         if !self.growing && self.since_high >= OLD_HEIGHT {
@@ -245,13 +279,105 @@ impl History {
         self.growing
     }
 
-    fn reach(&mut self, volume: u64) {
+    fn reach(&mut self, volume: u64, now: Time) {
         self.gap = match self.since_high {
             0 => self.gap.max(1),
             gap if gap < LONGEST_GAP => self.gap.max(gap + 1),
             _ => 1,
         };
         self.high_bytes = volume;
+        self.high_time = self.time(now);
         self.since_high = 0;
+        let grown = volume.saturating_sub(self.base_bytes);
+        self.course.push(self.high_time, grown as f32);
+    }
+
+    /// The time since it began to grow.
+    fn time(&self, now: Time) -> f32 {
+        now.saturating_sub(self.base_time) as f32
+    }
+}
+
+/// What a volume has grown by, over time: a few points, all of the way.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Course {
+    /// Time and growth since it began, oldest first, every `1 << thinned`th of them.
+    points: [(f32, f32); POINTS],
+    count: u8,
+    thinned: u8,
+    seen: u16,
+}
+
+/// Enough to see a bend.
+const POINTS: usize = 6;
+
+impl Course {
+    fn push(&mut self, time: f32, grown: f32) {
+        if self.seen.is_multiple_of(1 << self.thinned.min(15)) {
+            if self.count as usize == POINTS {
+                for kept in 0..POINTS / 2 {
+                    self.points[kept] = self.points[2 * kept];
+                }
+                self.count = POINTS as u8 / 2;
+                self.thinned += 1;
+            }
+            // Of those that are kept at the new distance, this one may not be.
+            if self.seen.is_multiple_of(1 << self.thinned.min(15)) {
+                self.points[self.count as usize] = (time, grown);
+                self.count += 1;
+            }
+        }
+        self.seen = self.seen.saturating_add(1);
+    }
+
+    /// Whether it has grown in the second half of the time, which ends now, about as much as
+    /// in the first.
+    fn is_steady(&self, now: (f32, f32), part: f64) -> bool {
+        let (time, grown) = now;
+        let first = self.at(time / 2.0, now);
+        (grown - first) as f64 >= part * first as f64
+    }
+
+    /// What it had grown by at a time, between two points on a straight line.
+    fn at(&self, time: f32, now: (f32, f32)) -> f32 {
+        let points = &self.points[..self.count as usize];
+        let after = points.partition_point(|it| it.0 < time);
+        let (t0, g0) = after.checked_sub(1).map_or((0.0, 0.0), |at| points[at]);
+        let (t1, g1) = points.get(after).copied().unwrap_or(now);
+        match t1 > t0 {
+            true => g0 + (g1 - g0) * (time - t0) / (t1 - t0),
+            false => g1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_of_any_length_remembers_its_first_half() {
+        for count in 2..300 {
+            let mut course = Course::default();
+            for time in 1..=count {
+                course.push(time as f32, (3 * time) as f32);
+            }
+            let half = count as f32 / 2.0;
+            let now = (count as f32, 3.0 * count as f32);
+            assert!((course.at(half, now) - 3.0 * half).abs() < 0.01, "{count}");
+            assert!(course.is_steady(now, STEADY));
+        }
+    }
+
+    #[test]
+    fn a_bend_is_seen_soon_and_late() {
+        for count in 6..300 {
+            let mut course = Course::default();
+            for time in 1..=count {
+                course.push(time as f32, (time as f32).powf(0.6));
+            }
+            let time = count as f32;
+            assert!(!course.is_steady((time, time.powf(0.6)), STEADY), "{count}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! whose edges have a positive rank. It leads through containers whose own volume jitters
 //! (`Object[]`), because an edge weighs as much as what it leads to.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use heaphound_heap::ClassId;
 
@@ -17,8 +17,11 @@ pub struct Slice {
     /// In the order in which a search from the class meets them.
     pub edges: Vec<SliceEdge>,
     /// The one way along the strongest growing edges, and on through classes that have
-    /// only one holder, which need not grow.
+    /// only one holder, which need not grow. A recursive structure is gone through once.
     pub chain: Vec<SliceEdge>,
+    /// Where the way ends: the classes that hold its last one, if there are several. They do
+    /// not grow, and which of them is to blame only objects can tell ([`sample`](super::sample)).
+    pub holders: Vec<SliceEdge>,
     /// Whether `edges` are all.
     pub complete: bool,
 }
@@ -45,13 +48,21 @@ const MAX_EDGES: usize = 100;
 /// How far to follow sole holders that do not grow.
 const MAX_HOLDERS: usize = 4;
 
-/// The slice from a class. `points_from` is ordered by class.
+/// A volume that goes up and down has a positive rank half of the time. An edge is noise if it has
+/// grown by less than this part of what the class's strongest has,
+const NOISE: f64 = 0.1;
+/// and, beside its own volume, by less than this part of what the strongest has. What leads into
+/// a recursive structure from outside is little, but it grows as the structure does.
+const STAGNANT: f64 = 0.5;
+
+/// The slice from a class. `points_from` is ordered by class; `growth` gives the rank of an edge
+/// and what it has grown by.
 pub(super) fn slice(
     class: ClassId,
     points_from: &[PointsFrom],
     summary: &Summary,
     ids: &SlotIds,
-    rank: impl Fn(ClassId, ClassId) -> f64,
+    growth: impl Fn(ClassId, ClassId) -> (f64, u64),
 ) -> Slice {
     let of = |class: ClassId| {
         let start = points_from.partition_point(|edge| edge.class < class);
@@ -79,9 +90,17 @@ pub(super) fn slice(
     let mut seen = BTreeSet::from([class]);
     let mut queue = VecDeque::from([class]);
     while let Some(class) = queue.pop_front() {
-        for edge in of(class) {
-            let rank = rank(edge.class, edge.from);
-            if rank <= 0.0 {
+        let growing = of(class).iter().filter_map(|edge| {
+            let (rank, grown) = growth(edge.class, edge.from);
+            (rank > 0.0).then_some((edge, rank, grown))
+        });
+        let growing: Vec<(&PointsFrom, f64, u64)> = growing.collect();
+        let share = |edge: &PointsFrom, grown: u64| grown as f64 / edge.volume_bytes.max(1) as f64;
+        let strongest = growing.iter().max_by_key(|it| it.2);
+        let (most, most_share) = strongest.map_or((0, 0.0), |it| (it.2, share(it.0, it.2)));
+        for (edge, rank, grown) in growing {
+            let little = (grown as f64) < NOISE * most as f64;
+            if little && share(edge, grown) < STAGNANT * most_share {
                 continue;
             }
             if slice.edges.len() == MAX_EDGES {
@@ -94,31 +113,144 @@ pub(super) fn slice(
             }
         }
     }
-    let mut on_chain = BTreeSet::from([class]);
-    let mut end = class;
+    let mut way = Way {
+        end: class,
+        passed: BTreeSet::new(),
+        chain: Vec::new(),
+    };
     loop {
-        let growing = slice.edges.iter();
-        let growing = growing.filter(|it| it.class == end && !on_chain.contains(&it.from));
+        let part = cycle(&slice.edges, way.end);
+        let growing = slice.edges.iter().filter(|it| way.leaves(&part, it));
         // Of equally strong ones the first.
         let strongest = growing.reduce(|best, it| match it.rank > best.rank {
             true => it,
             false => best,
         });
-        let Some(edge) = strongest else { break };
-        end = edge.from;
-        on_chain.insert(end);
-        slice.chain.push(edge.clone());
-    }
-    for _ in 0..MAX_HOLDERS {
-        let mut others = of(end).iter().filter(|edge| edge.from != end);
-        let (Some(edge), None) = (others.next(), others.next()) else {
+        let Some(edge) = strongest.cloned() else {
             break;
         };
-        if !on_chain.insert(edge.from) {
-            break;
-        }
-        end = edge.from;
-        slice.chain.push(describe(edge, 0.0));
+        way.follow(&slice.edges, part, edge);
     }
+    for _ in 0..MAX_HOLDERS {
+        let part = cycle(&slice.edges, way.end);
+        let others = part.iter().flat_map(|&class| of(class));
+        let others = others.map(|edge| describe(edge, 0.0));
+        let mut others: Vec<SliceEdge> = others.filter(|it| way.leaves(&part, it)).collect();
+        match (others.pop(), others.is_empty()) {
+            (None, _) => break,
+            (Some(edge), true) => way.follow(&slice.edges, part, edge),
+            (Some(edge), false) => {
+                others.push(edge);
+                slice.holders = others;
+                break;
+            }
+        }
+    }
+    slice.chain = way.chain;
     slice
+}
+
+/// A way through the points-from graph, from what grows to what holds it. The classes of a
+/// recursive structure are one place on it, which it may leave from any of them.
+struct Way {
+    end: ClassId,
+    passed: BTreeSet<ClassId>,
+    chain: Vec<SliceEdge>,
+}
+
+impl Way {
+    /// Whether an edge leads on from a place to where it has not been.
+    fn leaves(&self, part: &BTreeSet<ClassId>, edge: &SliceEdge) -> bool {
+        part.contains(&edge.class)
+            && !part.contains(&edge.from)
+            && !self.passed.contains(&edge.from)
+    }
+
+    /// Goes along an edge, and first to where in the place it begins.
+    fn follow(&mut self, edges: &[SliceEdge], part: BTreeSet<ClassId>, edge: SliceEdge) {
+        let inside = edges
+            .iter()
+            .filter(|it| part.contains(&it.class) && part.contains(&it.from));
+        let inside: Vec<&SliceEdge> = inside.collect();
+        let mut came: BTreeMap<ClassId, &SliceEdge> = BTreeMap::new();
+        let mut queue = VecDeque::from([self.end]);
+        while let Some(class) = queue.pop_front() {
+            for edge in inside.iter().filter(|it| it.class == class) {
+                if edge.from != self.end && !came.contains_key(&edge.from) {
+                    came.insert(edge.from, edge);
+                    queue.push_back(edge.from);
+                }
+            }
+        }
+        let mut back = Vec::new();
+        let mut at = edge.class;
+        while at != self.end {
+            let step = came[&at];
+            back.push(step.clone());
+            at = step.class;
+        }
+        self.chain.extend(back.into_iter().rev());
+        self.end = edge.from;
+        self.chain.push(edge);
+        self.passed.extend(part);
+    }
+}
+
+/// The classes that growing edges lead to from a class and back, itself included.
+fn cycle(edges: &[SliceEdge], class: ClassId) -> BTreeSet<ClassId> {
+    let reach = |forth: bool| {
+        let mut seen = BTreeSet::from([class]);
+        let mut queue = vec![class];
+        while let Some(class) = queue.pop() {
+            for edge in edges {
+                let (from, to) = match forth {
+                    true => (edge.class, edge.from),
+                    false => (edge.from, edge.class),
+                };
+                if from == class && seen.insert(to) {
+                    queue.push(to);
+                }
+            }
+        }
+        seen
+    };
+    reach(true).intersection(&reach(false)).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use heaphound_heap::snapshot::SnapshotBuilder;
+    use heaphound_heap::view::{HeapView, Place};
+
+    use super::*;
+
+    #[test]
+    fn a_slice_leaves_a_recursive_structure_where_it_grows_and_not_where_it_jitters() {
+        let mut builder = SnapshotBuilder::default();
+        let node = builder.add_class("Node", None, &["next"]);
+        let tree = builder.add_class("Tree", None, &["root"]);
+        let recent = builder.add_class("Recent", None, &["node"]);
+        let heap = builder.finish().expect("only classes");
+        let ids = SlotIds::new(heap.classes());
+        let edge = |class, references| SlotEdge {
+            slot: ids.at(class, Place::Field(0)),
+            to: node,
+            references,
+            volume_bytes: references * 24,
+        };
+        let edges = vec![edge(node, 10_000), edge(tree, 500), edge(recent, 900)];
+        let summary = Summary::new(Vec::new(), edges);
+        // Twenty nodes a tree, and some nodes that were looked at lately.
+        let growth = |_, from| match from {
+            _ if from == node => (9e3, 9_900 * 24),
+            _ if from == tree => (9e3, 495 * 24),
+            _ => (9e5, 90 * 24),
+        };
+        let points_from = summary.points_from(&ids);
+        let slice = slice(node, &points_from, &summary, &ids, growth);
+        let froms: Vec<ClassId> = slice.edges.iter().map(|edge| edge.from).collect();
+        assert_eq!(froms, [node, tree]);
+        assert_eq!(slice.chain.len(), 1);
+        assert_eq!(slice.chain[0].from, tree);
+    }
 }

@@ -6,7 +6,7 @@ use heaphound_heap::{ClassId, ClassInfo};
 use super::{Candidate, SliceEdge};
 use crate::slot::SlotIds;
 
-/// A candidate as a finding. Its evidence is the way through classes and slots that grows,
+/// A candidate as a finding: of a collection, or of a series of snapshots. Its evidence is the way through classes and slots that grows,
 /// which is also what it is known by from run to run.
 pub fn finding(
     candidate: &Candidate,
@@ -24,10 +24,14 @@ pub fn finding(
         Some(slot) => ids.name(classes, slot.slot).to_string(),
         None => String::new(),
     };
+    let times = match collection {
+        Some(_) => "full collections",
+        None => "snapshots",
+    };
     let mut message = format!(
-        "{} grows: {} objects, {} bytes, {:.0} more with each of {} full collections",
+        "{} grows: {}, {} bytes, {:.0} more with each of {} {times}",
         name(*class),
-        candidate.objects,
+        counted(candidate.objects, "object"),
         candidate.volume_bytes,
         candidate.bytes_per_collection,
         candidate.phases,
@@ -54,13 +58,20 @@ pub fn finding(
         .map(|(edge, slot)| {
             let holder = ids.full_name(classes, slot.slot);
             format!(
-                "{holder} → {}: {} references to {} bytes, growing",
+                "{holder} → {}: {} to {} bytes, growing",
                 name(edge.class),
-                slot.references,
+                counted(slot.references, "reference"),
                 slot.volume_bytes
             )
         })
         .collect();
+    for edge in &slice.holders {
+        for slot in &edge.slots {
+            let holder = ids.full_name(classes, slot.slot);
+            let count = counted(slot.references, "reference");
+            notes.push(format!("held by {holder} → {}: {count}", name(edge.class)));
+        }
+    }
     if !slice.complete {
         notes.push("more slots grow than are listed".into());
     }
@@ -81,5 +92,13 @@ pub fn finding(
         place: None,
         collection,
         notes,
+    }
+}
+
+/// `1 object`, `2 objects`
+fn counted(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
     }
 }

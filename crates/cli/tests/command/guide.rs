@@ -13,8 +13,10 @@ fn the_guide_shows_what_commands_print() {
     let guide = fs::read_to_string(here.join("../../docs/command.md")).unwrap();
     let directory = std::env::temp_dir().join(format!("heaphound-guide-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
-    for file in ["web.heap", "web.deal"] {
-        let from = here.join("tests/heaps").join(file);
+    let orders = (1..=5).map(|day| format!("orders-{day}.heap"));
+    let files = ["web.heap", "web.deal"].map(String::from);
+    for file in files.into_iter().chain(orders) {
+        let from = here.join("tests/heaps").join(&file);
         fs::copy(from, directory.join(file)).unwrap();
     }
     let mut told = String::new();

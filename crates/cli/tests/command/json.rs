@@ -50,6 +50,13 @@ fn every_command_fits_the_schema() {
         ("deal explain web.deal", 0),
         ("deal fmt --check web.deal", 0),
         ("info names.heap", 0),
+        ("grow orders-1.heap orders-2.heap orders-3.heap --table", 1),
+        ("grow web.heap web.heap web.heap", 0),
+        ("grow web.heap web.heap", 2),
+        ("grow web.heap orders-1.heap web.heap", 2),
+        ("shapes orders-3.heap", 0),
+        ("shapes web.heap --test missing.json", 2),
+        ("summary missing.heap", 2),
     ] {
         check(line, code);
     }

@@ -10,6 +10,7 @@ mod check;
 mod deal;
 mod eval;
 mod files;
+mod grow;
 mod guide;
 mod json;
 mod lab;
@@ -18,6 +19,7 @@ mod paths;
 mod probes;
 #[path = "../../../report/tests/schema/mod.rs"]
 mod schema;
+mod shapes;
 
 use std::path::Path;
 use std::process::{Command, Output};

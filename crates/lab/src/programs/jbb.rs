@@ -299,6 +299,32 @@ pub(crate) fn run_and_tell(
     outcome
 }
 
+/// Runs one company, and calls `each` after every so many transactions.
+pub(crate) fn run_in_rounds(
+    m: &mut Mutator<'_>,
+    options: &Options,
+    per_round: usize,
+    each: &mut dyn FnMut(&mut Mutator<'_>),
+) -> Outcome {
+    let mut m = m.scope();
+    let mut outcome = Outcome::default();
+    let company = found(&mut m, options, &mut Random::new(1));
+    m.static_root::<Company>("company")
+        .set(&m, Some(&m[company]));
+    let mut terminal = Terminal {
+        options,
+        company,
+        random: Random::new(2),
+    };
+    for number in 1..=options.transactions {
+        outcome.note(terminal.transact(&mut m));
+        if number % per_round == 0 {
+            each(&mut m);
+        }
+    }
+    outcome
+}
+
 /// Founds a company that stays, in the static `company`, and asserts nothing; answers a hundred
 /// of its customers.
 pub(crate) fn settle<'a>(m: &mut Mutator<'a>, options: &Options) -> Vec<Local<'a, Object>> {

@@ -3,14 +3,20 @@
 //! What a program does depends on its options alone: random choices come from a generator
 //! of its own, and assertions change nothing but what is reported.
 //!
-//! [`CASES`] pairs each bug with what is to be found.
+//! [`CASES`] pairs each bug with what is to be found. [`growing`] programs grow and should not;
+//! [`steady`] ones do not, whatever it looks like for a while.
 
 mod btree;
 pub mod db;
+pub mod growing;
 pub mod jbb;
 pub mod lusearch;
+mod queue;
 pub mod skeletal;
+pub mod steady;
 pub mod swapleak;
+mod table;
+mod vector;
 
 use std::sync::Arc;
 
@@ -238,6 +244,12 @@ impl Random {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 16) % limit
+    }
+
+    /// One below a limit, small ones more often.
+    pub(crate) fn skewed(&mut self, limit: u64) -> u64 {
+        let limit = 1 + self.below(limit);
+        self.below(limit)
     }
 
     /// An index of something that has so many.

@@ -3,10 +3,13 @@
 //! The text has colours; whoever prints it where there are none strips them. Names come from
 //! files that strangers may have written, so `page.rs` lets no control character through.
 
+mod growth;
 mod info;
 mod page;
 mod path;
 mod rules;
+mod shapes;
+mod table;
 
 use anstyle::{AnsiColor, Style};
 use heaphound_heap::finding::{Evidence, Finding, Severity};
@@ -31,6 +34,9 @@ pub fn report(report: &Report, width: usize) -> String {
     if let Some(written) = &report.written {
         put_written(&mut page, written);
     }
+    if let Some(shapes) = &report.shapes {
+        shapes::put(&mut page, &report.heap, shapes);
+    }
     match &report.rules {
         Some(rules) => rules::put(&mut page, rules, &report.findings),
         None => {
@@ -38,6 +44,9 @@ pub fn report(report: &Report, width: usize) -> String {
                 put_finding(&mut page, finding);
             }
         }
+    }
+    if let Some(growth) = &report.growth {
+        growth::put(&mut page, growth, report.findings.len());
     }
     page.finish()
 }

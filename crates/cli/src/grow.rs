@@ -1,0 +1,222 @@
+//! `heaphound grow`: what grows from snapshot to snapshot, and what holds it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use heaphound_analysis::cork::{self, Cork, Options, Ranking};
+use heaphound_analysis::series::Series;
+use heaphound_analysis::summary::{Summary, summarize_on};
+use heaphound_heap::finding::{Evidence, Finding};
+use heaphound_heap::snapshot::Snapshot;
+use heaphound_heap::view::HeapView;
+use heaphound_report::Report;
+use heaphound_report::growth::{self, Difference, Differences, Growth};
+
+use crate::input;
+use crate::problem::Problem;
+use crate::progress::Progress;
+
+/// Show what grows from snapshot to snapshot of one program. Exits with 1 if something does.
+///
+/// A class that grows in all of them is reported with the slots that hold the growth, an
+/// object that shows it, and how fast it grows (Cork). Take snapshots at moments that can be
+/// compared: after the program has warmed up, and after it has done as much again.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  heaphound grow monday.hhs tuesday.hhs wednesday.hhs thursday.hhs
+  heaphound grow day*.hhs --table
+  heaphound grow day*.hhs --table --from 2 --to 3
+  heaphound grow day*.hhs --ranking slope --window 3")]
+pub struct Args {
+    /// Three snapshots or more, oldest first.
+    #[arg(value_name = "HEAP", required = true)]
+    pub heaps: Vec<PathBuf>,
+
+    /// How growth is ranked: by itself, or by its share of the heap's growth.
+    #[arg(long, value_name = "BY", default_value = "ratio")]
+    ranking: By,
+
+    /// By how many percent a class may shrink and still be growing; for `ratio`.
+    #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u8).range(0..=99))]
+    decay: u8,
+
+    /// How many snapshots to look back; for `slope`.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    window: u16,
+
+    /// The rank above which a class is reported; 100 for `ratio`, 0 for `slope`.
+    #[arg(long, value_name = "RANK")]
+    threshold: Option<f64>,
+
+    /// Show how two snapshots differ, class by class: the first and the last.
+    #[arg(long)]
+    table: bool,
+
+    /// The earlier one of the table, counted from 1.
+    #[arg(long, value_name = "N", requires = "table")]
+    from: Option<usize>,
+
+    /// The later one of the table.
+    #[arg(long, value_name = "N", requires = "table")]
+    to: Option<usize>,
+
+    /// How many classes the table lists.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    Ratio,
+    Slope,
+}
+
+/// A program that grows must have had the time to do so twice.
+const LEAST_SNAPSHOTS: usize = 3;
+
+pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
+    let count = args.heaps.len();
+    if count < LEAST_SNAPSHOTS {
+        let given = match count {
+            1 => "is only 1".to_string(),
+            count => format!("are only {count}"),
+        };
+        return Err(Problem(format!(
+            "growth is seen in {LEAST_SNAPSHOTS} snapshots or more, and there {given}"
+        )));
+    }
+    let (from, to) = (args.from.unwrap_or(1), args.to.unwrap_or(count));
+    if from == 0 || from >= to || to > count {
+        return Err(Problem(format!(
+            "there is no table from snapshot {from} to {to} of {count}\n  the earlier one comes first"
+        )));
+    }
+    let mut series = Series::default();
+    let mut cork = Cork::new(options(args));
+    let mut growth = Growth::default();
+    let mut compared = Vec::new();
+    let mut found = Vec::new();
+    let mut known: Option<(String, BTreeSet<String>)> = None;
+    for (number, path) in (1..).zip(&args.heaps) {
+        let file = path.display().to_string();
+        let heap = input::read(path, progress)?;
+        let names = classes_of(&heap);
+        if let Some((before, classes)) = &known {
+            check_program(before, classes, &file, &names)?;
+        }
+        known = Some((file.clone(), names));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let summary = progress.of("counting", || summarize_on(&heap, threads));
+        let summary = series.add(&summary, heap.classes());
+        // Nobody knows what the program allocated in between.
+        cork.observe(&summary, &series.slots(), 0);
+        growth.snapshots.push(growth::Snapshot {
+            file,
+            objects: summary.objects(),
+            bytes: summary.volume_bytes(),
+        });
+        if number == count {
+            found = progress.of("looking for examples", || {
+                findings(&cork, &summary, &series, &heap)
+            });
+        }
+        if args.table && (number == from || number == to) {
+            compared.push(summary);
+        }
+    }
+    if let [before, after] = &compared[..] {
+        let differences = differences(before, after, &series, args.limit);
+        growth.differences = Some(Differences {
+            from,
+            to,
+            ..differences
+        });
+    }
+    Ok(Report {
+        command: "grow".into(),
+        heap: args.heaps[count - 1].display().to_string(),
+        growth: Some(growth),
+        findings: found,
+        ..Report::default()
+    })
+}
+
+/// Snapshots are taken by somebody who chose the moments, so that few of them are enough.
+fn options(args: &Args) -> Options {
+    let base = match args.ranking {
+        By::Ratio => Options {
+            ranking: Ranking::Ratio {
+                decay: f64::from(args.decay) / 100.0,
+            },
+            ..Options::default()
+        },
+        By::Slope => Options::slope(args.window.into()),
+    };
+    Options {
+        threshold: args.threshold.unwrap_or(base.threshold),
+        patience: base.patience.min(args.heaps.len() as u32 - 1),
+        ..base
+    }
+}
+
+/// The classes that have objects, by name.
+fn classes_of(heap: &Snapshot) -> BTreeSet<String> {
+    let mut used = vec![false; heap.classes().len()];
+    for object in heap.objects() {
+        used[heap.class_of(object).0 as usize - 1] = true;
+    }
+    let classes = heap.classes().iter().zip(used);
+    let used = classes.filter(|it| it.1);
+    used.map(|it| it.0.name.clone()).collect()
+}
+
+/// Two snapshots of one program have most of their classes in common: all but few of those that
+/// the smaller one has.
+fn check_program(
+    before: &str,
+    known: &BTreeSet<String>,
+    file: &str,
+    classes: &BTreeSet<String>,
+) -> Result<(), Problem> {
+    let common = known.intersection(classes).count();
+    let fewest = known.len().min(classes.len());
+    match common * 2 >= fewest {
+        true => Ok(()),
+        false => Err(Problem(format!(
+            "{before} and {file} are not of the same program: of {fewest} classes they have {common} in common"
+        ))),
+    }
+}
+
+fn findings(cork: &Cork, summary: &Summary, series: &Series, heap: &Snapshot) -> Vec<Finding> {
+    let ids = series.slots();
+    let candidates = cork.candidates(summary, &ids);
+    let tell = |candidate: &cork::Candidate| {
+        let mut finding = cork::finding(candidate, series.classes(), &ids, None);
+        let trail = cork::sample(heap, candidate, series.classes());
+        let path = trail.map(|trail| trail.describe(heap));
+        finding.evidence.extend(path.map(Evidence::example));
+        finding
+    };
+    candidates.iter().map(tell).collect()
+}
+
+fn differences(before: &Summary, after: &Summary, series: &Series, limit: usize) -> Differences {
+    let all = before.differences(after);
+    let listed = all.iter().take(limit);
+    let classes = listed.map(|it| Difference {
+        name: series.classes()[it.class.0 as usize - 1].name.clone(),
+        objects_before: it.before.objects,
+        objects_after: it.after.objects,
+        bytes_before: it.before.volume_bytes,
+        bytes_after: it.after.volume_bytes,
+    });
+    Differences {
+        from: 0,
+        to: 0,
+        classes: classes.collect(),
+        classes_left_out: all.len().saturating_sub(limit),
+    }
+}

@@ -1,0 +1,215 @@
+//! Growth over snapshots: what is found, the table, what cannot be asked; and the same as the
+//! live detector says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Arc;
+
+use expect_test::expect;
+use heaphound::{Growth, PlainData, Reaction};
+use heaphound_lab::programs::growing::GROWING;
+use heaphound_lab::programs::{Size, builder};
+use serde_json::Value;
+
+use crate::{check, run_in};
+
+const DAYS: &str = "orders-1.heap orders-2.heap orders-3.heap orders-4.heap orders-5.heap";
+
+#[test]
+fn what_grows_is_told_with_what_holds_it() {
+    check(
+        &format!("grow {DAYS}"),
+        expect![[r#"
+            warning[growth]: Person grows: 20 objects, 640 bytes, 128 more with each of 4 snapshots
+              objects: Person
+              it grows through:
+                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry .order → Person
+              for example:
+                static:system → OrderSystem#1
+                  .allOrders → HashTable#1
+                  .entries → Entry[]#1
+                  [10] → Entry#8
+                  .order → Person#1
+              note: Entry.order → Person: 20 references to 640 bytes, growing
+              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
+              note: Entry.next → Entry: 3 references to 48 bytes, growing
+              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
+              fingerprint: 7ea518f5cbfd2d0b
+            warning[growth]: Entry grows: 23 objects, 368 bytes, 64 more with each of 4 snapshots
+              objects: Entry
+              it grows through:
+                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry
+              for example:
+                static:system → OrderSystem#1 .allOrders → HashTable#1 .entries → Entry[]#1 [1] → Entry#1
+              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
+              note: Entry.next → Entry: 3 references to 48 bytes, growing
+              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
+              fingerprint: 031fe6a875c1f71e
+            2 classes grow in 5 snapshots: from 648 to 1,480 live bytes
+            exit code 1
+        "#]],
+    );
+}
+
+#[test]
+fn two_snapshots_can_be_compared_class_by_class() {
+    check(
+        &format!("grow {DAYS} --table --from 2 --to 4 --limit 3 --threshold 100000"),
+        expect![[r#"
+            orders-2.heap → orders-4.heap
+              classes  bytes  then  more  objects  then  more
+              Person     256   512  +256        8    16    +8
+              Entry      208   320  +112       13    20    +7
+              Link        96    80   -16        6     5    -1
+              … and 1 more
+
+            nothing grows in 5 snapshots: from 648 to 1,480 live bytes
+        "#]],
+    );
+}
+
+#[test]
+fn slope_ranking_asks_for_the_share_of_the_growth() {
+    check(
+        &format!("grow {DAYS} --ranking slope --window 2"),
+        expect![[r#"
+            warning[growth]: Person grows: 20 objects, 640 bytes, 128 more with each of 4 snapshots
+              objects: Person
+              it grows through:
+                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry .order → Person
+              for example:
+                static:system → OrderSystem#1
+                  .allOrders → HashTable#1
+                  .entries → Entry[]#1
+                  [10] → Entry#8
+                  .order → Person#1
+              note: Entry.order → Person: 20 references to 640 bytes, growing
+              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
+              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
+              fingerprint: 7ea518f5cbfd2d0b
+            warning[growth]: Entry grows: 23 objects, 368 bytes, 64 more with each of 4 snapshots
+              objects: Entry
+              it grows through:
+                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry
+              for example:
+                static:system → OrderSystem#1 .allOrders → HashTable#1 .entries → Entry[]#1 [1] → Entry#1
+              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
+              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
+              fingerprint: 031fe6a875c1f71e
+            2 classes grow in 5 snapshots: from 648 to 1,480 live bytes
+            exit code 1
+        "#]],
+    );
+}
+
+#[test]
+fn three_snapshots_are_the_least() {
+    check(
+        "grow orders-1.heap orders-2.heap",
+        expect![[r#"
+        error: growth is seen in 3 snapshots or more, and there are only 2
+        exit code 2
+    "#]],
+    );
+    check(
+        "grow orders-1.heap",
+        expect![[r#"
+        error: growth is seen in 3 snapshots or more, and there is only 1
+        exit code 2
+    "#]],
+    );
+}
+
+#[test]
+fn what_does_not_grow_is_not_told() {
+    check(
+        "grow web.heap web.heap web.heap",
+        expect![[r#"
+        nothing grows in 3 snapshots: from 296 to 296 live bytes
+    "#]],
+    );
+}
+
+#[test]
+fn snapshots_of_different_programs_are_not_compared() {
+    check(
+        "grow orders-1.heap orders-2.heap web.heap",
+        expect![[r#"
+        error: orders-2.heap and web.heap are not of the same program: of 8 classes they have 0 in common
+        exit code 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_table_needs_an_earlier_and_a_later_snapshot() {
+    check(
+        &format!("grow {DAYS} --table --from 3 --to 3"),
+        expect![[r#"
+        error: there is no table from snapshot 3 to 3 of 5
+          the earlier one comes first
+        exit code 2
+    "#]],
+    );
+    check(
+        &format!("grow {DAYS} --table --to 6"),
+        expect![[r#"
+        error: there is no table from snapshot 1 to 6 of 5
+          the earlier one comes first
+        exit code 2
+    "#]],
+    );
+    check(
+        &format!("grow {DAYS} --from 2"),
+        expect![[r#"
+        error: the following required arguments were not provided:
+          --table
+
+        Usage: heaphound grow --table --from <N> <HEAP>...
+
+        For more information, try '--help'.
+        exit code 2
+    "#]],
+    );
+}
+
+#[test]
+fn five_snapshots_say_what_the_live_detector_says() {
+    let directory = std::env::temp_dir().join(format!("heaphound-grow-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let program = GROWING.iter().find(|it| it.name == "orders").unwrap();
+    let heap = builder(Size::Small).build().unwrap();
+    let quiet = Reaction::Call(Arc::new(|_| {}));
+    let watch = Growth::new().register(&heap, Some(quiet));
+    let mut m = heap.attach("main").unwrap();
+    // Each when twice as much has been done as at the one before, as a heap is collected that
+    // may double: arrays that do so then grow every time.
+    let (mut round, mut taken) = (0, 0);
+    program.run(&mut m, Size::Small, true, &mut |m| {
+        round += 1;
+        if round == program.rounds >> (4 - taken.min(4)) && taken < 5 {
+            taken += 1;
+            let path = directory.join(format!("{taken}.hhs"));
+            m.write_heap(path, PlainData::Omit).unwrap();
+        }
+    });
+    assert_eq!(taken, 5);
+    let live: BTreeSet<String> = heap
+        .findings()
+        .iter()
+        .map(|it| it.finding.fingerprint().to_string())
+        .collect();
+    assert_eq!(live.len(), watch.candidates().len());
+    let told = run_in(&directory, "grow 1.hhs 2.hhs 3.hhs 4.hhs 5.hhs --json");
+    fs::remove_dir_all(&directory).unwrap();
+    assert_eq!(told.status.code(), Some(1));
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let findings = told["findings"].as_array().unwrap();
+    let fingerprint = |it: &Value| it["fingerprint"].as_str().unwrap().to_string();
+    let from_files: BTreeSet<String> = findings.iter().map(fingerprint).collect();
+    assert_eq!(live, from_files, "{told:#}");
+    let holder = |it: &&Value| it["evidence"][0]["path"]["first"]["class"] == "OrderSystem";
+    assert_eq!(findings.iter().filter(holder).count(), findings.len());
+    let slots = |it: &Value| it["evidence"][0]["path"]["hops"][0]["slot"] == "allOrders";
+    assert!(findings.iter().all(slots), "{told:#}");
+}

@@ -1,0 +1,316 @@
+//! Recursive structures and summary graphs of heaps in files.
+
+use std::fs;
+use std::path::PathBuf;
+
+use expect_test::expect;
+
+use crate::{check, run_in, schema, told};
+
+#[test]
+fn structures_are_told_with_their_degrees() {
+    check(
+        "shapes orders-5.heap",
+        expect![[r#"
+        orders-5.heap
+          structures           look like  objects  bytes  of the heap
+          Entry               hash chain       23    368       24.9 %
+          Link        singly linked list        4     64        4.3 %
+
+          degrees  in=0  in=1  in=2  in>2  out=0  out=1  out=2  out>2
+          Entry      20     3     0     0     20      3      0      0
+          Link        2     2     0     0      2      2      0      0
+    "#]],
+    );
+    check(
+        "shapes web.heap",
+        expect![[r#"
+        web.heap
+          structures           look like  objects  bytes  of the heap
+          Task        singly linked list        3     48       16.2 %
+
+          degrees  in=0  in=1  in=2  in>2  out=0  out=1  out=2  out>2
+          Task        1     2     0     0      1      2      0      0
+    "#]],
+    );
+    check(
+        "shapes names.heap",
+        expect![[r#"
+        names.heap
+          structures  look like  objects  bytes  of the heap
+          none
+    "#]],
+    );
+}
+
+/// A directory with lists of different lengths, and one whose tail refers into it.
+fn lists(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("heaphound-{name}-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let list = |nodes: usize, tail: &str| {
+        let edges = (1..nodes).map(|i| format!("Node#{i}.next -> Node#{}\n", i + 1));
+        let edges: String = edges.collect();
+        format!("root static:list -> List#1\nList#1.head -> Node#1\n{edges}{tail}")
+    };
+    for nodes in [20, 30, 45, 70] {
+        let path = directory.join(format!("list-{nodes}.heap"));
+        fs::write(path, list(nodes, "")).unwrap();
+    }
+    let broken = list(50, "Node#50.next -> Node#17\n");
+    fs::write(directory.join("broken.heap"), broken).unwrap();
+    directory
+}
+
+#[test]
+fn what_was_learnt_of_correct_heaps_is_tested() {
+    let directory = lists("shapes");
+    let check = |line: &str, expect: expect_test::Expect| {
+        expect.assert_eq(&told(&run_in(&directory, line)));
+    };
+    check(
+        "shapes list-20.heap --test lists.json",
+        expect![[r#"
+        error: there is no profile lists.json
+          learn one from correct runs with `--learn lists.json`
+        exit code 2
+    "#]],
+    );
+    check(
+        "shapes list-20.heap --learn lists.json",
+        expect![[r#"
+            list-20.heap
+              structures           look like  objects  bytes  of the heap
+              Node        singly linked list       20    320       95.2 %
+
+              degrees  in=0  in=1  in=2  in>2  out=0  out=1  out=2  out>2
+              Node        1    19     0     0      1     19      0      0
+
+            wrote lists.json: 1 kind of structure
+        "#]],
+    );
+    for nodes in [30, 45] {
+        let line = format!("shapes list-{nodes}.heap --learn lists.json");
+        assert_eq!(run_in(&directory, &line).status.code(), Some(0));
+    }
+    check(
+        "shapes list-70.heap --test lists.json",
+        expect![[r#"
+            list-70.heap
+              structures           look like  objects  bytes  of the heap
+              Node        singly linked list       70  1,120       98.6 %
+
+              degrees  in=0  in=1  in=2  in>2  out=0  out=1  out=2  out>2
+              Node        1    69     0     0      1     69      0      0
+
+            compared with lists.json: 1 kind of structure
+        "#]],
+    );
+    check(
+        "shapes broken.heap --test lists.json",
+        expect![[r#"
+            broken.heap
+              structures  look like  objects  bytes  of the heap
+              Node            other       50    800       98.0 %
+
+              degrees  in=0  in=1  in=2  in>2  out=0  out=1  out=2  out>2
+              Node        1    48     1     0      0     50      0      0
+
+            compared with lists.json: 1 kind of structure
+            warning[shape]: Node no longer looks like a singly linked list, as it did
+              objects: Node, Node.next
+              for example:
+                static:list → List#1
+                  .head → Node#1
+                  .next → Node#2
+                  … .next → Node, 14 times more
+                  .next → Node#17
+              note: in=2: expected 0 objects, found 1
+              note: out=0: expected 1 object, found 0
+              note: expected .next + in=0 = instances, found .next = 50, in=0 = 1, instances = 50: 1 more
+              note: not the same objects: to .next + to List.head = all
+              fingerprint: 5b2e2e50d09a2680
+            exit code 1
+        "#]],
+    );
+    let json = run_in(&directory, "shapes broken.heap --test lists.json --json");
+    schema::check(&String::from_utf8(json.stdout).unwrap());
+    // A person may decide that something need not hold.
+    let path = directory.join("lists.json");
+    let profile = fs::read_to_string(&path).unwrap();
+    let mut edited: serde_json::Value = serde_json::from_str(&profile).unwrap();
+    edited["backbones"]["Node"]["degrees"] = serde_json::json!({});
+    edited["backbones"]["Node"]["relations"]["hold"] = serde_json::json!([]);
+    edited["backbones"]["Node"]["matches"] = serde_json::json!([]);
+    fs::write(&path, edited.to_string()).unwrap();
+    let again = run_in(&directory, "shapes broken.heap --test lists.json");
+    assert_eq!(again.status.code(), Some(0));
+    fs::write(directory.join("bad.json"), "{ \"schema_version\": 1 }").unwrap();
+    check(
+        "shapes list-20.heap --test bad.json",
+        expect![[r#"
+        error: bad.json is not a profile: missing field `backbones` at line 1 column 23
+        exit code 2
+    "#]],
+    );
+    let newer = profile.replace("\"schema_version\": 1", "\"schema_version\": 9");
+    fs::write(directory.join("newer.json"), newer).unwrap();
+    check(
+        "shapes list-20.heap --learn newer.json",
+        expect![[r#"
+        error: newer.json is not a profile: profiles of version 9 are not known here
+        exit code 2
+    "#]],
+    );
+    check(
+        "shapes list-20.heap --learn no/where.json",
+        expect![[r#"
+        error: cannot write no/where.json: No such file or directory (os error 2)
+        exit code 2
+    "#]],
+    );
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn summaries_are_drawn_in_three_forms() {
+    check(
+        "summary orders-1.heap",
+        expect![[r#"
+        digraph "points-from" {
+          node [shape=box];
+          n1 [label="OrderSystem\n1 objects, 24 bytes"];
+          n2 [label="HashTable\n1 objects, 16 bytes"];
+          n3 [label="Queue\n2 objects, 32 bytes"];
+          n4 [label="Entry[]\n1 objects, 80 bytes"];
+          n5 [label="Entry\n7 objects, 112 bytes"];
+          n6 [label="Person\n4 objects, 128 bytes"];
+          n7 [label="Company\n3 objects, 192 bytes"];
+          n8 [label="Link\n4 objects, 64 bytes"];
+          n2 -> n1 [label="1 references, 16 bytes"];
+          n3 -> n1 [label="2 references, 32 bytes"];
+          n4 -> n2 [label="1 references, 80 bytes"];
+          n5 -> n4 [label="6 references, 96 bytes"];
+          n5 -> n5 [label="1 references, 16 bytes"];
+          n6 -> n5 [label="4 references, 128 bytes"];
+          n6 -> n8 [label="1 references, 32 bytes"];
+          n7 -> n5 [label="3 references, 192 bytes"];
+          n7 -> n8 [label="3 references, 192 bytes"];
+          n8 -> n3 [label="2 references, 32 bytes"];
+          n8 -> n8 [label="2 references, 32 bytes"];
+        }
+    "#]],
+    );
+    check(
+        "summary list.heap --graph field-wise --format graphml",
+        expect![[r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+          <key id="class" for="node" attr.name="class" attr.type="string"/>
+          <key id="objects" for="node" attr.name="objects" attr.type="long"/>
+          <key id="roots" for="node" attr.name="roots" attr.type="long"/>
+          <key id="volume_bytes" for="all" attr.name="volume_bytes" attr.type="long"/>
+          <key id="in_0" for="node" attr.name="in_0" attr.type="long"/>
+          <key id="in_1" for="node" attr.name="in_1" attr.type="long"/>
+          <key id="in_2" for="node" attr.name="in_2" attr.type="long"/>
+          <key id="in_more" for="node" attr.name="in_more" attr.type="long"/>
+          <key id="out_0" for="node" attr.name="out_0" attr.type="long"/>
+          <key id="out_1" for="node" attr.name="out_1" attr.type="long"/>
+          <key id="out_2" for="node" attr.name="out_2" attr.type="long"/>
+          <key id="out_more" for="node" attr.name="out_more" attr.type="long"/>
+          <key id="slot" for="edge" attr.name="slot" attr.type="string"/>
+          <key id="references" for="edge" attr.name="references" attr.type="long"/>
+          <graph id="field-wise" edgedefault="directed">
+            <node id="n1"><data key="class">List</data><data key="objects">1</data><data key="roots">1</data><data key="volume_bytes">16</data></node>
+            <node id="n2"><data key="class">Searcher</data><data key="objects">2</data><data key="roots">2</data><data key="volume_bytes">16</data></node>
+            <node id="n3"><data key="class">Node</data><data key="objects">4</data><data key="roots">1</data><data key="volume_bytes">128</data><data key="in_0">2</data><data key="in_1">1</data><data key="in_2">1</data><data key="in_more">0</data><data key="out_0">1</data><data key="out_1">3</data><data key="out_2">0</data><data key="out_more">0</data></node>
+            <node id="n4"><data key="class">Str</data><data key="objects">1</data><data key="roots">0</data><data key="volume_bytes">24</data></node>
+            <edge source="n1" target="n3"><data key="slot">head</data><data key="references">1</data><data key="volume_bytes">32</data></edge>
+            <edge source="n3" target="n3"><data key="slot">next</data><data key="references">2</data><data key="volume_bytes">64</data></edge>
+            <edge source="n3" target="n3"><data key="slot">prev</data><data key="references">1</data><data key="volume_bytes">32</data></edge>
+            <edge source="n3" target="n4"><data key="slot">name</data><data key="references">1</data><data key="volume_bytes">24</data></edge>
+          </graph>
+        </graphml>
+    "#]],
+    );
+    check(
+        "summary list.heap --graph field-wise --json",
+        expect![[r#"
+        {
+          "schema_version": 1,
+          "graph": "field-wise",
+          "classes": [
+            {
+              "id": 1,
+              "class": "List",
+              "objects": 1,
+              "volume_bytes": 16,
+              "roots": 1
+            },
+            {
+              "id": 2,
+              "class": "Searcher",
+              "objects": 2,
+              "volume_bytes": 16,
+              "roots": 2
+            },
+            {
+              "id": 3,
+              "class": "Node",
+              "objects": 4,
+              "volume_bytes": 128,
+              "roots": 1,
+              "incoming": [
+                2,
+                1,
+                1,
+                0
+              ],
+              "outgoing": [
+                1,
+                3,
+                0,
+                0
+              ]
+            },
+            {
+              "id": 4,
+              "class": "Str",
+              "objects": 1,
+              "volume_bytes": 24,
+              "roots": 0
+            }
+          ],
+          "edges": [
+            {
+              "source": 1,
+              "target": 3,
+              "slot": "head",
+              "references": 1,
+              "volume_bytes": 32
+            },
+            {
+              "source": 3,
+              "target": 3,
+              "slot": "next",
+              "references": 2,
+              "volume_bytes": 64
+            },
+            {
+              "source": 3,
+              "target": 3,
+              "slot": "prev",
+              "references": 1,
+              "volume_bytes": 32
+            },
+            {
+              "source": 3,
+              "target": 4,
+              "slot": "name",
+              "references": 1,
+              "volume_bytes": 24
+            }
+          ]
+        }
+    "#]],
+    );
+}

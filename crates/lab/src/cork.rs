@@ -1,0 +1,143 @@
+//! Cork, chapter 5: what it finds in programs that grow, and what it says of those that do not.
+
+use heaphound::Collector;
+use heaphound::analysis::cork;
+
+use crate::measure::median;
+use crate::programs::Size;
+use crate::programs::growing::{GROWING, Growing};
+use crate::programs::steady::STEADY;
+use crate::report::Report;
+use crate::watch::{Recording, Watched};
+use crate::{Failed, Options, Tell};
+
+pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+    let size = match options.quick {
+        true => Size::Small,
+        false => Size::Large,
+    };
+    Ok(run_at(size, progress))
+}
+
+fn run_at(size: Size, progress: Tell<'_>) -> Report {
+    let mut report = Report::new("cork");
+    let mut found = 0;
+    let mut until = Vec::new();
+    for program in GROWING {
+        progress(program.name);
+        let recording = record(program, size, true);
+        let watched = recording.watch(cork::Options::default());
+        let is_right = is_right(program, &watched);
+        found += is_right as usize;
+        // What was never reported is no median, but worse than any.
+        until.push(watched.first().map_or(f64::INFINITY, |first| first as f64));
+        report.note(format!(
+            "{} ({}): {}",
+            program.name,
+            program.about,
+            tell_growth(program, &watched, is_right)
+        ));
+    }
+    let (mut named, mut often, mut silent) = (0, 0, Vec::new());
+    let twins = GROWING.iter().map(|program| {
+        let name = format!("{}, repaired", program.name);
+        let run = || record(program, size, false);
+        (name, Box::new(run) as Box<dyn Fn() -> Recording>)
+    });
+    let steady = STEADY.iter().map(|program| {
+        let run = || {
+            Recording::of(Collector::MarkSweep, size, |m| {
+                program.run(m, size, &mut |_| {});
+            })
+        };
+        let run = Box::new(run) as Box<dyn Fn() -> Recording>;
+        (program.name.to_string(), run)
+    });
+    for (name, run) in twins.chain(steady) {
+        progress(&name);
+        let recording = run();
+        let watched = recording.watch(cork::Options::default());
+        let classes = watched.classes();
+        named += classes.len();
+        often += watched.often().len();
+        let all = watched.reports.len();
+        match classes.is_empty() {
+            true => silent.push(format!("{name} ({all})")),
+            false => {
+                let classes = classes.iter();
+                let classes: Vec<String> = classes.map(|it| format!("{} {}", it.0, it.1)).collect();
+                report.note(format!(
+                    "{name}: of {all} reports, named in {}",
+                    classes.join(", ")
+                ));
+            }
+        }
+    }
+    report.note(format!(
+        "silent, with full collections: {}",
+        silent.join(", ")
+    ));
+    report.higher("cork.found", Some(4.0), found as f64, "of 5");
+    report.lower("cork.false", Some(0.0), often as f64, "classes");
+    let until = median(until);
+    if until.is_finite() {
+        report.lower("cork.collections_to_report", Some(6.0), until, "");
+    }
+    report.note(format!(
+        "found: the class and the slot that holds the growth are named, and nothing that is held elsewhere. \
+         false: classes named in at least a quarter of the reports of a program, as the paper counts; {named} were named \
+         in any"
+    ));
+    report
+}
+
+fn record(program: &Growing, size: Size, leak: bool) -> Recording {
+    Recording::of(Collector::MarkSweep, size, |m| {
+        program.run(m, size, leak, &mut |_| {});
+    })
+}
+
+/// Whether the last report names the class that grows, and only what its holder holds.
+fn is_right(program: &Growing, watched: &Watched) -> bool {
+    let last = watched.last();
+    last.iter().any(|it| it.class == program.class)
+        && last.iter().all(|it| it.goes_through(program.holder))
+}
+
+fn tell_growth(program: &Growing, watched: &Watched, is_right: bool) -> String {
+    let all = watched.reports.len();
+    let Some(first) = watched.first() else {
+        return format!("missed in {all} full collections");
+    };
+    let mut last = watched.last().iter();
+    let named: Vec<&str> = last.clone().map(|it| it.class.as_str()).collect();
+    let path = last.find(|it| it.class == program.class);
+    let path = path.and_then(|it| it.finding.evidence.first());
+    let path = path.map_or(String::new(), |it| format!("; {}", it.path));
+    let verdict = if is_right {
+        "found"
+    } else {
+        "with a wrong slice"
+    };
+    format!(
+        "{verdict}, first at full collection {first} of {all}: {}{path}",
+        named.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grows_is_found_with_its_holder_and_the_others_are_silent() {
+        let report = run_at(Size::Small, &mut |_| {});
+        let rows: Vec<(&str, f64)> = report
+            .rows
+            .iter()
+            .map(|row| (row.id.as_str(), row.measured))
+            .collect();
+        assert_eq!(rows[0], ("cork.found", 5.0), "{report}");
+        assert_eq!(rows[1], ("cork.false", 0.0), "{report}");
+    }
+}

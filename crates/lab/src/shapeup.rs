@@ -1,0 +1,224 @@
+//! ShapeUp, section 6.4: errors that are inserted into recursive structures and found, and alarms
+//! that correct ones raise.
+//!
+//! A profile is learnt of each kind of structure from correct ones of many sizes. Then others
+//! are tested: correct ones of other sizes, and large ones with errors.
+
+use std::thread;
+
+use heaphound::analysis::shape::{Broken, Measure, Profile, Violation, measure_view};
+
+use crate::programs::Random;
+use crate::report::Report;
+use crate::structures::{Error, KINDS, Kind, Structure};
+use crate::{Failed, Options, Tell};
+
+/// How much is tried.
+struct Trials {
+    /// Correct structures that are learnt, and as many others that are tested.
+    correct: u64,
+    /// The smallest and the largest.
+    sizes: (u64, u64),
+    /// Nodes of structures with errors.
+    nodes: usize,
+    /// Runs for each cell of table 6.7; of errors that are always the same, a tenth.
+    runs: u64,
+}
+
+/// How many errors are inserted.
+const COUNTS: [usize; 8] = [1, 2, 3, 4, 5, 10, 50, 100];
+
+pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+    let trials = match options.quick {
+        true => Trials {
+            correct: 40,
+            sizes: (100, 10_000),
+            nodes: 10_000,
+            runs: 5,
+        },
+        false => Trials {
+            correct: 1_000,
+            sizes: (100, 100_000),
+            nodes: 100_000,
+            runs: 100,
+        },
+    };
+    Ok(run_with(&trials, progress))
+}
+
+fn run_with(trials: &Trials, progress: Tell<'_>) -> Report {
+    let mut report = Report::new("shapeup");
+    let (mut alarms, mut tested) = (0, 0);
+    let (mut worst, mut cells) = (100.0f64, 0);
+    for kind in KINDS {
+        progress(&format!("{}: learning", kind.name));
+        let mut profile = Profile::default();
+        for measures in measure_all(0..trials.correct, |seed| correct(kind, trials, seed)) {
+            profile.learn(&measures);
+        }
+        progress(&format!("{}: correct ones", kind.name));
+        let others = trials.correct..2 * trials.correct;
+        let mut raised = Vec::new();
+        for measures in measure_all(others, |seed| correct(kind, trials, seed)) {
+            tested += 1;
+            let violations = profile.test(&measures);
+            alarms += !violations.is_empty() as usize;
+            raised.extend(violations);
+        }
+        if let Some(first) = raised.first() {
+            let Violation {
+                broken,
+                expected,
+                found,
+                ..
+            } = first;
+            report.note(format!(
+                "{}: false alarms, the first {broken}: expected {expected}, found {found}",
+                kind.name
+            ));
+        }
+        for error in kind.errors {
+            progress(&format!("{}: {}", kind.name, error.name));
+            let told = errors(kind, error, trials, &profile);
+            worst = told.cells.iter().copied().fold(worst, f64::min);
+            cells += told.cells.len();
+            report.note(format!("{}, {}: {told}", kind.name, error.name));
+        }
+    }
+    report.higher("shapeup.detected_min_pct", Some(99.0), worst, "%");
+    report.lower(
+        "shapeup.false_pct",
+        None,
+        alarms as f64 * 100.0 / tested as f64,
+        "%",
+    );
+    report.note(format!(
+        "detected: {cells} cells of table 6.7, {} nodes, {} runs each ({} of those that are always the same); \
+         false: {alarms} of {tested} correct structures of {} to {} nodes, each kind trained on {} others",
+        trials.nodes,
+        trials.runs,
+        (trials.runs / 10).max(1),
+        trials.sizes.0,
+        trials.sizes.1,
+        trials.correct,
+    ));
+    report
+}
+
+fn correct(kind: &Kind, trials: &Trials, seed: u64) -> Structure {
+    let mut random = Random::new(2 * seed + 1);
+    let (least, most) = trials.sizes;
+    let nodes = least + random.below(most - least + 1);
+    (kind.make)(nodes as usize, &mut random)
+}
+
+/// A row of table 6.7.
+struct Detected {
+    /// Percent of runs in which the errors were noticed, by how many there were.
+    cells: Vec<f64>,
+    /// Whether it was by something that is always the same, a range, a match.
+    by_quirk: bool,
+    by_range: bool,
+    by_relation: bool,
+    by_match: bool,
+}
+
+impl std::fmt::Display for Detected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let cells: Vec<String> = self.cells.iter().map(|it| format!("{it}")).collect();
+        write!(f, "{} %; by", cells.join(" "))?;
+        let by = [
+            (self.by_quirk, "quirks"),
+            (self.by_range, "ranges"),
+            (self.by_relation, "relations"),
+            (self.by_match, "matches"),
+        ];
+        let by: Vec<&str> = by.iter().filter(|it| it.0).map(|it| it.1).collect();
+        write!(f, " {}", by.join(", "))
+    }
+}
+
+fn errors(kind: &Kind, error: &Error, trials: &Trials, profile: &Profile) -> Detected {
+    let (counts, runs) = match error.single {
+        true => (&COUNTS[..1], (trials.runs / 10).max(1)),
+        false => (&COUNTS[..], trials.runs),
+    };
+    let mut told = Detected {
+        cells: Vec::new(),
+        by_quirk: false,
+        by_range: false,
+        by_relation: false,
+        by_match: false,
+    };
+    for &count in counts {
+        let wrong = |seed: u64| {
+            let mut random = Random::new(1_000_003 * count as u64 + 2 * seed + 1);
+            let mut structure = (kind.make)(trials.nodes, &mut random);
+            (0..count).for_each(|_| (error.insert)(&mut structure, &mut random));
+            structure
+        };
+        let mut noticed = 0;
+        for measures in measure_all(0..runs, wrong) {
+            let violations = profile.test(&measures);
+            noticed += !violations.is_empty() as usize;
+            for violation in violations {
+                match violation.broken {
+                    Broken::Degree(_) if violation.found.ends_with('%') => told.by_range = true,
+                    Broken::Degree(_) => told.by_quirk = true,
+                    Broken::Relation(_) => told.by_relation = true,
+                    Broken::Match(_) => told.by_match = true,
+                }
+            }
+        }
+        told.cells.push(noticed as f64 * 100.0 / runs as f64);
+    }
+    told
+}
+
+/// Measures the structure of each seed, on all cores; in the order of the seeds.
+fn measure_all(
+    seeds: std::ops::Range<u64>,
+    make: impl Fn(u64) -> Structure + Sync,
+) -> Vec<Vec<Measure>> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let seeds: Vec<u64> = seeds.collect();
+    let share = seeds.len().div_ceil(threads).max(1);
+    let make = &make;
+    thread::scope(|scope| {
+        let parts: Vec<_> = seeds
+            .chunks(share)
+            .map(|part| {
+                let measure = |seed: &u64| measure_view(&make(*seed).heap());
+                scope.spawn(move || part.iter().map(measure).collect::<Vec<_>>())
+            })
+            .collect();
+        let parts = parts.into_iter().map(|part| part.join().expect("no panic"));
+        parts.flatten().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_noticed_and_correct_structures_raise_no_alarm() {
+        let trials = Trials {
+            correct: 30,
+            sizes: (100, 2_000),
+            nodes: 1_000,
+            runs: 5,
+        };
+        let report = run_with(&trials, &mut |_| {});
+        let rows: Vec<(&str, f64)> = report
+            .rows
+            .iter()
+            .map(|row| (row.id.as_str(), row.measured))
+            .collect();
+        let expected = [
+            ("shapeup.detected_min_pct", 100.0),
+            ("shapeup.false_pct", 0.0),
+        ];
+        assert_eq!(rows, expected, "{report}");
+    }
+}

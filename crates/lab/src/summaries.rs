@@ -1,0 +1,263 @@
+//! What heap summaries cost: the points-from graph at every full collection, what is kept of it,
+//! and the field-wise graph with the degrees of recursive structures.
+//!
+//! The collection's own cost is taken on one heap, with and without counting in turn, so that it
+//! lies in memory alike. The cost of a run is taken on heaps of their own, in turn.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use heaphound::analysis::shape::Profile;
+use heaphound::{Collector, Growth, Heap, Kind, Managed, Mutator, Reaction, Shapes};
+
+use crate::measure::interleave;
+use crate::programs::{Size, builder, db, jbb};
+use crate::report::Report;
+use crate::{Failed, Options, Tell};
+
+pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+    let mut report = Report::new("summaries");
+    let (rounds, runs) = match options.quick {
+        true => (15, 3),
+        false => (101, 15),
+    };
+    collections(&mut report, Size::Large, rounds, progress);
+    runs_of_programs(&mut report, Size::Large, runs, progress);
+    progress("1,000 classes in 100 MB");
+    space(&mut report, 1_000, 100_000_000);
+    Ok(report)
+}
+
+fn quiet() -> Option<Reaction> {
+    Some(Reaction::Call(Arc::new(|_| {})))
+}
+
+/// Full collections of two heaps, with and without.
+fn collections(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
+    type Settle = fn(&mut Mutator<'_>, Size);
+    let programs: [(&str, Settle); 2] = [
+        ("jbb", |m, size| {
+            jbb::settle(&mut m.scope(), &jbb::Options::of(size, None));
+        }),
+        ("db", |m, size| {
+            let options = db::Options {
+                assertions: false,
+                ..db::Options::of(size, false)
+            };
+            db::settle(m, &options);
+        }),
+    ];
+    let mut worst = f64::MIN;
+    for (name, settle) in programs {
+        progress(&format!(
+            "{name}: full collections, with the points-from graph and without"
+        ));
+        // It is collected when we say so.
+        let heap = Heap::builder().collector_threads(1).initial_bytes(1 << 30);
+        let heap = heap.build().expect("a heap");
+        let m = RefCell::new(heap.attach("main").expect("attached once"));
+        settle(&mut m.borrow_mut(), size);
+        m.borrow_mut().collect();
+        let plain = || pause(&heap, &m);
+        let watched = || {
+            let watch = Growth::new().register(&heap, quiet());
+            let pause = pause(&heap, &m);
+            drop(watch);
+            pause
+        };
+        let shaped = || {
+            let watch = Shapes::learning(Profile::default()).register(&heap, quiet());
+            let pause = pause(&heap, &m);
+            drop(watch);
+            pause
+        };
+        let taken = interleave(
+            rounds,
+            &mut [&mut { plain }, &mut { watched }, &mut { shaped }],
+        );
+        worst = worst.max(percent(taken.ratio(1, 0)));
+        let (low, high) = taken.spread(1, 0);
+        let objects = heap
+            .stats()
+            .history
+            .back()
+            .map_or(0, |it| it.marked_objects);
+        report.note(format!(
+            "{name}: {objects} objects, a full collection takes {:.2} ms, {:+.1} % with the points-from graph ({:+.1} to \
+             {:+.1}), {:+.1} % with shapes; {rounds} rounds",
+            taken.median(0) * 1e3,
+            percent(taken.ratio(1, 0)),
+            percent(low),
+            percent(high),
+            percent(taken.ratio(2, 0)),
+        ));
+    }
+    report.lower("cpfg.gc_pct", Some(75.0), worst, "%");
+}
+
+/// A full collection, and how long the world stood still.
+fn pause(heap: &Heap, m: &RefCell<Mutator<'_>>) -> Duration {
+    m.borrow_mut().collect();
+    heap.stats().history.back().expect("just done").pause
+}
+
+/// What is watched in a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Watch {
+    Nothing,
+    Growth,
+    Shapes,
+}
+
+/// Whole runs on a generational heap, with and without.
+fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell<'_>) {
+    type Program = fn(&mut Mutator<'_>, Size);
+    let programs: [(&str, Program); 2] = [
+        ("jbb", |m, size| {
+            let options = jbb::Options {
+                assertions: jbb::Assertions::NONE,
+                ..jbb::Options::of(size, None)
+            };
+            jbb::run(m, &options);
+        }),
+        ("db", |m, size| {
+            let options = db::Options {
+                assertions: false,
+                ..db::Options::of(size, false)
+            };
+            db::run(m, &options);
+        }),
+    ];
+    let (mut growth, mut shapes) = (f64::MIN, f64::MIN);
+    for (name, program) in programs {
+        progress(&format!("{name}: whole runs on a generational heap"));
+        let counted = RefCell::new((0, 0));
+        let time = |watch: Watch| {
+            let heap = builder(size).collector(Collector::Generational);
+            let heap = heap.build().expect("a heap");
+            let growth = (watch == Watch::Growth).then(|| Growth::new().register(&heap, quiet()));
+            let shapes = (watch == Watch::Shapes)
+                .then(|| Shapes::learning(Profile::default()).register(&heap, quiet()));
+            let mut m = heap.attach("main").expect("attached once");
+            let begin = Instant::now();
+            program(&mut m, size);
+            let time = begin.elapsed();
+            drop((growth, shapes));
+            let stats = heap.stats();
+            let nursery = stats.history.iter().filter(|it| it.kind == Kind::Nursery);
+            counted.replace((stats.full_collections, nursery.count()));
+            time
+        };
+        let taken = interleave(
+            runs,
+            &mut [
+                &mut || time(Watch::Nothing),
+                &mut || time(Watch::Growth),
+                &mut || time(Watch::Shapes),
+            ],
+        );
+        growth = growth.max(percent(taken.ratio(1, 0)));
+        shapes = shapes.max(percent(taken.ratio(2, 0)));
+        let spread = |thing| {
+            let (low, high) = taken.spread(thing, 0);
+            format!(
+                "{:+.2} % ({:+.2} to {:+.2})",
+                percent(taken.ratio(thing, 0)),
+                percent(low),
+                percent(high)
+            )
+        };
+        let (full, nursery) = *counted.borrow();
+        report.note(format!(
+            "{name}: {:.0} ms a run, {full} full collections and {nursery} of the nursery; growth {}, shapes {}; {runs} runs",
+            taken.median(0) * 1e3,
+            spread(1),
+            spread(2),
+        ));
+    }
+    report.lower("cpfg.total_pct", Some(1.9), growth, "%");
+    report.lower("cfsg.total_pct", Some(4.0), shapes, "%");
+}
+
+/// What is kept between collections, of a heap with that many classes and bytes.
+fn space(report: &mut Report, classes: usize, bytes: usize) {
+    let heap = Heap::builder().collector_threads(1).initial_bytes(1 << 30);
+    let heap = heap.build().expect("a heap");
+    let watch = Growth::new().register(&heap, quiet());
+    let mut m = heap.attach("main").expect("attached once");
+    let defined: Vec<_> = (0..classes)
+        .map(|number| {
+            let class = heap.define_class(format!("Class{number}"));
+            let class = class.slot("a").slot("b").slot("c");
+            class.define().expect("a class")
+        })
+        .collect();
+    // About three edges a class in the points-from graph, as the paper counted.
+    let objects = bytes / 24;
+    let all = m.alloc_refs::<heaphound::Instance>(objects).expect("room");
+    m.static_root("all").set(&m, Some(&m[all]));
+    let grow = |m: &mut Mutator<'_>, from: usize, to: usize| {
+        for number in from..to {
+            let mut m = m.scope();
+            let class = &defined[number % classes];
+            let object = m.alloc_instance(class).expect("room");
+            for slot in 0..3 {
+                let target = number / classes * classes + (number * 7 + slot * 31) % classes;
+                let target = m[all].get(target).and_then(heaphound::Slot::get);
+                m[object][slot].set(target.map(|it| it.as_object()));
+            }
+            m[all][number].set(Some(&m[object]));
+        }
+    };
+    grow(&mut m, 0, objects);
+    // One class in five changes from collection to collection, and is remembered.
+    for _ in 0..8 {
+        m.collect();
+        for number in 0..objects / 20 {
+            if (number % classes).is_multiple_of(5) {
+                m[all][number].set(None);
+            }
+        }
+    }
+    m.collect();
+    let summary = heap.summary().expect("just made");
+    let current = summary.summary.memory_bytes();
+    let kept = watch.memory_bytes() + current;
+    let volume = summary.summary.volume_bytes();
+    let percent = kept as f64 * 100.0 / volume as f64;
+    report.lower("cpfg.space_pct", Some(0.145), percent, "%");
+    report.note(format!(
+        "space: {} classes, {} edges, {volume} bytes live: {kept} bytes are kept between collections, {current} of them the \
+         current graph",
+        summary.summary.classes().count(),
+        summary.summary.points_from(&summary.slots).len(),
+    ));
+}
+
+fn percent(ratio: f64) -> f64 {
+    (ratio - 1.0) * 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_figures_are_there() {
+        let mut report = Report::new("summaries");
+        collections(&mut report, Size::Small, 2, &mut |_| {});
+        runs_of_programs(&mut report, Size::Small, 1, &mut |_| {});
+        space(&mut report, 100, 1_000_000);
+        let rows: Vec<&str> = report.rows.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(
+            rows,
+            [
+                "cpfg.gc_pct",
+                "cpfg.total_pct",
+                "cfsg.total_pct",
+                "cpfg.space_pct"
+            ]
+        );
+    }
+}

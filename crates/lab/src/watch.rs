@@ -1,0 +1,154 @@
+//! Watching a program for growth: what Cork says at each of its full collections.
+//!
+//! A [`Recording`] keeps a run's summaries, so that the same run can be watched with other
+//! options.
+
+use std::sync::{Arc, Mutex};
+
+use heaphound::analysis::cork::{self, Candidate, Cork, Options};
+use heaphound::analysis::slot::SlotIds;
+use heaphound::analysis::summary::Summary;
+use heaphound::finding::Finding;
+use heaphound::view::HeapView;
+use heaphound::{
+    ClassId, ClassInfo, Collector, Mutator, Observed, Observer, Reaction, StoppedHeap, Wants,
+};
+
+use crate::programs::{Size, builder};
+
+/// The summaries of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// The classes, when all were known.
+    pub classes: Vec<ClassInfo>,
+    /// Of each full collection: what lived, and what had been allocated until then.
+    pub collections: Vec<(Summary, u64)>,
+}
+
+/// What Cork said of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    /// What it reported, full collection by full collection.
+    pub reports: Vec<Vec<Growth>>,
+}
+
+/// A class that was reported.
+#[derive(Clone, Debug)]
+pub struct Growth {
+    /// The class.
+    pub class: String,
+    /// The edges of its slice and of the way to what holds it: class, slot, class.
+    pub edges: Vec<(String, String, String)>,
+    /// All of it.
+    pub finding: Finding,
+}
+
+impl Recording {
+    /// Runs a program on a heap of its own, and records it.
+    pub fn of(collector: Collector, size: Size, run: impl FnOnce(&mut Mutator<'_>)) -> Self {
+        let heap = builder(size).collector(collector).build().expect("a heap");
+        let told = Arc::new(Mutex::new(Self::default()));
+        let quiet = Reaction::Call(Arc::new(|_| {}));
+        let observed = heap.observe(Box::new(Recorder(told.clone())), Some(quiet));
+        let mut m = heap.attach("main").expect("attached once");
+        run(&mut m);
+        drop(m);
+        drop(observed);
+        let mut told = told.lock().expect("nobody panics with it");
+        std::mem::take(&mut *told)
+    }
+
+    /// What Cork says at each collection.
+    pub fn watch(&self, options: Options) -> Watched {
+        let ids = SlotIds::new(&self.classes);
+        let mut cork = Cork::new(options);
+        let reports = self.collections.iter().map(|(summary, allocated)| {
+            cork.observe(summary, &ids, *allocated);
+            let found = cork.candidates(summary, &ids);
+            let growth = |it| Growth::of(it, &self.classes, &ids, cork.collections());
+            found.iter().map(growth).collect()
+        });
+        Watched {
+            reports: reports.collect(),
+        }
+    }
+
+    /// The volume of the heap at each collection.
+    pub fn volumes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.collections.iter().map(|it| it.0.volume_bytes())
+    }
+}
+
+impl Watched {
+    /// The first full collection, counted from 1, that reported anything.
+    pub fn first(&self) -> Option<usize> {
+        let first = self.reports.iter().position(|report| !report.is_empty());
+        first.map(|at| at + 1)
+    }
+
+    /// The classes that were ever reported, and in how many reports.
+    pub fn classes(&self) -> Vec<(String, usize)> {
+        let mut all: Vec<(String, usize)> = Vec::new();
+        for growth in self.reports.iter().flatten() {
+            match all.iter_mut().find(|it| it.0 == growth.class) {
+                Some(it) => it.1 += 1,
+                None => all.push((growth.class.clone(), 1)),
+            }
+        }
+        all
+    }
+
+    /// The classes that were named in at least a quarter of the reports, as the paper counts.
+    pub fn often(&self) -> Vec<String> {
+        let all = self.reports.len();
+        let often = self.classes().into_iter().filter(|it| it.1 * 4 >= all);
+        often.map(|it| it.0).collect()
+    }
+
+    /// What was said last.
+    pub fn last(&self) -> &[Growth] {
+        self.reports.last().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Growth {
+    fn of(candidate: &Candidate, classes: &[ClassInfo], ids: &SlotIds, collection: u64) -> Self {
+        let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
+        let slice = &candidate.slice;
+        let edges = slice.edges.iter().chain(&slice.chain).chain(&slice.holders);
+        let edges = edges.flat_map(|edge| {
+            edge.slots.iter().map(|slot| {
+                let slot = ids.name(classes, slot.slot).to_string();
+                (name(edge.from), slot, name(edge.class))
+            })
+        });
+        Self {
+            class: name(candidate.class),
+            edges: edges.collect(),
+            finding: cork::finding(candidate, classes, ids, Some(collection)),
+        }
+    }
+
+    /// Whether the slice goes through a slot.
+    pub fn goes_through(&self, (class, slot, to): (&str, &str, &str)) -> bool {
+        let mut edges = self.edges.iter();
+        edges.any(|it| (it.0.as_str(), it.1.as_str(), it.2.as_str()) == (class, slot, to))
+    }
+}
+
+/// Keeps the summary of every full collection.
+struct Recorder(Arc<Mutex<Recording>>);
+
+impl Observer for Recorder {
+    fn wants(&mut self) -> Wants {
+        Wants::Summary
+    }
+
+    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
+        let mut told = self.0.lock().expect("nobody panics with it");
+        told.classes = heap.classes().to_vec();
+        let collection = (seen.summary.clone(), seen.allocated_bytes);
+        told.collections.push(collection);
+        Vec::new()
+    }
+}

@@ -1,0 +1,52 @@
+//! What became of a heap from snapshot to snapshot.
+
+use serde::Serialize;
+
+/// A series of snapshots.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Growth {
+    /// Each, oldest first.
+    pub snapshots: Vec<Snapshot>,
+    /// How two of them differ, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differences: Option<Differences>,
+}
+
+/// One of a series.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Snapshot {
+    /// Its file.
+    pub file: String,
+    /// Live objects.
+    pub objects: u64,
+    /// The bytes that they take.
+    pub bytes: u64,
+}
+
+/// How two snapshots differ.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Differences {
+    /// The earlier one, by its place in the series, from 1.
+    pub from: usize,
+    /// The later one.
+    pub to: usize,
+    /// The classes that differ, what has grown most first.
+    pub classes: Vec<Difference>,
+    /// Classes that differ and are not listed.
+    pub classes_left_out: usize,
+}
+
+/// A class of which there is more or less than before.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Difference {
+    /// Its name.
+    pub name: String,
+    /// Live objects before.
+    pub objects_before: u64,
+    /// Live objects after.
+    pub objects_after: u64,
+    /// Their bytes before.
+    pub bytes_before: u64,
+    /// Their bytes after.
+    pub bytes_after: u64,
+}

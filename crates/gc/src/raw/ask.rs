@@ -475,6 +475,7 @@ struct Watch<'v, V, const STOPS: bool> {
 
 impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'v, V, STOPS> {
     type Tag = V::Tag;
+    type Source = Raw;
     const READS: bool = V::READS;
     const ARRIVALS: bool = V::ARRIVALS;
     const STOPS: bool = STOPS;
@@ -489,7 +490,12 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'
     }
 
     #[inline]
-    fn edge_read(&mut self, from: Raw, _: Word, _: usize, to: Raw) -> V::Tag {
+    fn source(&self, from: Raw, _: Word) -> Raw {
+        from
+    }
+
+    #[inline]
+    fn edge_read(&mut self, from: Raw, _: usize, to: Raw) -> V::Tag {
         let [from, to] = [from, to].map(|raw| ObjectId(raw, self.brand));
         self.visitor.edge_read(from, to)
     }

@@ -126,6 +126,7 @@ struct Mapper<'m> {
 
 impl Visitor for Mapper<'_> {
     type Tag = ();
+    type Source = ();
     const ARRIVALS: bool = false;
     const READS: bool = true;
 
@@ -141,7 +142,7 @@ impl Visitor for Mapper<'_> {
     }
 
     #[inline]
-    fn edge_read(&mut self, _: Raw, _: Word, _: usize, _: Raw) {
+    fn edge_read(&mut self, _: (), _: usize, _: Raw) {
         self.edges += 1;
     }
 }

@@ -281,6 +281,7 @@ impl<const ALL: bool, const AGAIN: bool> Checker<ALL, AGAIN> {
 
 impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
     type Tag = ();
+    type Source = ();
     const READS: bool = false;
     const ARRIVALS: bool = false;
     const WATCHES: bool = !ALL;
@@ -705,6 +706,7 @@ struct Scan<'s> {
 
 impl Visitor for Scan<'_> {
     type Tag = ();
+    type Source = ();
     const READS: bool = false;
     const ARRIVALS: bool = false;
     const STOPS: bool = true;

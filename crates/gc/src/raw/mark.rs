@@ -34,6 +34,8 @@ use crate::classes::Classes;
 pub(crate) trait Visitor: Send {
     /// What an edge carries from its source to its target.
     type Tag: Copy + Send + Default;
+    /// What reading the slots of an object needs to know of it.
+    type Source: Copy + Default;
     /// Whether [`Visitor::edge_arrived`] is wanted.
     const ARRIVALS: bool;
     /// Whether [`Visitor::edge_read`] is wanted.
@@ -56,9 +58,16 @@ pub(crate) trait Visitor: Send {
     /// An object is seen for the first time.
     fn object(&mut self, raw: Raw, word: Word, bytes: usize);
 
+    /// The slots of an object are about to be read.
+    #[inline(always)]
+    fn source(&self, from: Raw, word: Word) -> Self::Source {
+        let _ = (from, word);
+        Self::Source::default()
+    }
+
     /// A slot was read; the target's header has not been touched.
-    fn edge_read(&mut self, from: Raw, word: Word, offset: usize, to: Raw) -> Self::Tag {
-        let _ = (from, word, offset, to);
+    fn edge_read(&mut self, from: Self::Source, offset: usize, to: Raw) -> Self::Tag {
+        let _ = (from, offset, to);
         Self::Tag::default()
     }
 
@@ -98,6 +107,7 @@ pub(crate) trait Visitor: Send {
 /// No questions asked.
 impl Visitor for () {
     type Tag = ();
+    type Source = ();
     const ARRIVALS: bool = false;
     const READS: bool = false;
 
@@ -779,11 +789,12 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         object: *mut u8,
         mut bits: u64,
     ) {
+        let source = self.visitor.source(from, word);
         while bits != 0 {
             let offset = 8 + 4 * bits.trailing_zeros() as usize;
             bits &= bits - 1;
             // SAFETY: the caller's promise.
-            unsafe { self.read_slot(top, from, word, object, offset) };
+            unsafe { self.read_slot(top, source, object, offset) };
         }
     }
 
@@ -795,8 +806,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     unsafe fn read_slot(
         &mut self,
         top: &mut Top<V::Tag>,
-        from: Raw,
-        word: Word,
+        source: V::Source,
         object: *mut u8,
         offset: usize,
     ) {
@@ -808,7 +818,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             false => !to.is_null(),
         };
         if V::READS && (V::READS_ALL || refers) {
-            tag = self.visitor.edge_read(from, word, offset, to);
+            tag = self.visitor.edge_read(source, offset, to);
         }
         // SAFETY: the caller made room for one more.
         unsafe { top.push_if(refers, Entry { to, tag }, V::as_number(tag)) };
@@ -822,9 +832,10 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let end = len.min(next as usize + PIECE);
         self.stack.reserve(PIECE);
         let mut top = Top::of(&mut self.stack);
+        let source = self.visitor.source(array, word);
         for i in next as usize..end {
             // SAFETY: an element, and room was made for a piece of them.
-            unsafe { self.read_slot(&mut top, array, word, object, ELEMENTS_OFFSET + 4 * i) };
+            unsafe { self.read_slot(&mut top, source, object, ELEMENTS_OFFSET + 4 * i) };
         }
         top.settle(&mut self.stack);
         if end < len {
@@ -843,12 +854,13 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let (mut weak, mut dependent) = (false, false);
         self.stack.reserve(class.slots.len());
         let mut top = Top::of(&mut self.stack);
+        let source = self.visitor.source(from, word);
         for &(offset, kind) in &class.slots {
             match kind {
                 FieldKind::Weak => weak = true,
                 FieldKind::Dependent => dependent = true,
                 // SAFETY: the class says that a slot is there; room was made.
-                _ => unsafe { self.read_slot(&mut top, from, word, object, offset as usize) },
+                _ => unsafe { self.read_slot(&mut top, source, object, offset as usize) },
             }
         }
         top.settle(&mut self.stack);

@@ -42,7 +42,7 @@ pub(crate) struct Places {
 
 /// Where the places of a class are.
 #[derive(Clone, Copy, Default)]
-struct Row {
+pub(crate) struct Row {
     /// What makes the place of a word out of its number; wraps.
     shift: u32,
     /// The last word that has a place of its own. The elements of an array share the first's.
@@ -91,12 +91,14 @@ impl Places {
         }
         places
     }
+}
 
+impl Row {
     /// The place of a slot.
-    #[inline]
-    fn at(&self, class: u32, offset: usize) -> u32 {
-        let row = self.rows[class as usize];
-        (offset as u32 / WORD).min(row.last).wrapping_add(row.shift)
+    #[inline(always)]
+    fn place(self, offset: usize) -> u32 {
+        let word = (offset as u32 / WORD).min(self.last);
+        word.wrapping_add(self.shift)
     }
 }
 
@@ -285,6 +287,7 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
 impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, SHAPES> {
     /// A place; 0 comes from a root.
     type Tag = u32;
+    type Source = Row;
     const READS: bool = true;
     const READS_ALL: bool = true;
     const ARRIVALS: bool = true;
@@ -302,8 +305,13 @@ impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, S
     }
 
     #[inline(always)]
-    fn edge_read(&mut self, _: Raw, word: Word, offset: usize, _: Raw) -> u32 {
-        self.places.at(word.class(), offset)
+    fn source(&self, _: Raw, word: Word) -> Row {
+        self.places.rows[word.class() as usize]
+    }
+
+    #[inline(always)]
+    fn edge_read(&mut self, row: Row, offset: usize, _: Raw) -> u32 {
+        row.place(offset)
     }
 
     #[inline(always)]

@@ -123,7 +123,7 @@ pub(crate) fn dependents<V: Visitor>(
         let to = Raw(slot.load(Relaxed));
         if kind == FieldKind::Dependent && ground.refers(to) {
             let tag = match V::READS {
-                true => visitor.edge_read(holder, word, offset, to),
+                true => visitor.edge_read(visitor.source(holder, word), offset, to),
                 false => V::Tag::default(),
             };
             values.push(Start { to, tag });

@@ -247,7 +247,7 @@ impl<V: Readable> Evaluation<'_, V> {
         let verdict = match (evaluated.answer, &rule.program.statement) {
             (expr::Answer::Truth(true), _) => Verdict::Holds,
             (expr::Answer::Truth(false), statement) => {
-                let mut finding = finding_of(rule);
+                let mut finding = finding_of(rule, self.text);
                 if let Statement::Formula(formula) = statement {
                     self.show(&judge, probes, rule, formula, &mut finding);
                 }

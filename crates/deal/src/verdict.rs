@@ -128,7 +128,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         formula: &Formula,
         outcome: &Outcome<V::Object>,
     ) -> Finding {
-        let mut finding = finding_of(rule);
+        let mut finding = finding_of(rule, self.text);
         if kind == AssertionKind::Disjoint && outcome.overlaps {
             self.describe_overlap(plan, &mut finding);
             return finding;
@@ -403,14 +403,15 @@ fn sum<O>(values: impl Iterator<Item = Datum<O>>) -> Value {
     }
 }
 
-/// A finding that a rule does not hold, to be completed.
-pub fn finding_of(rule: &Rule) -> Finding {
+/// A finding that a rule of a text does not hold, to be completed.
+pub fn finding_of(rule: &Rule, text: &str) -> Finding {
     let what = match (&rule.name, &rule.message) {
         (Some(name), Some(message)) => format!("`{name}` does not hold: {message}"),
         (Some(name), None) => format!("`{name}` does not hold"),
         (None, _) => "the assertion does not hold".into(),
     };
     Finding {
+        rule: Some(rule_name(rule, text)),
         class: None,
         kind: rule.name.clone().unwrap_or_else(|| "assertion".into()),
         severity: match rule.severity {
@@ -425,6 +426,12 @@ pub fn finding_of(rule: &Rule) -> Finding {
         collection: None,
         notes: Vec::new(),
     }
+}
+
+/// What a rule is known by: its name, or what it says.
+pub fn rule_name(rule: &Rule, text: &str) -> String {
+    let name = rule.name.clone();
+    name.unwrap_or_else(|| source(text, rule.span))
 }
 
 /// A part of a text, in one line.

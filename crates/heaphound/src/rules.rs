@@ -18,9 +18,8 @@ use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::parse::parse;
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_deal::resolved::{Constant, FieldPlace, Resolved, Rule, Statement, Step};
-use heaphound_deal::syntax::Span;
 use heaphound_deal::traverse::Setting;
-use heaphound_deal::verdict::{Verdict, judge};
+use heaphound_deal::verdict::{Verdict, judge, rule_name};
 use heaphound_gc::{
     Heap, Inquiry, Mutator, Object, ObjectId, Reaction, Registration, Root, StoppedHeap, Subject,
     Weak,
@@ -376,10 +375,7 @@ impl Deal {
         let mut findings = Vec::new();
         for plan in &plans.traversals {
             for (&rule, verdict) in plan.rules.iter().zip(judge(&setting, plan, &self.text)) {
-                // What has no name is known by what it says, or two of them would be one finding.
-                let Span { start, end } = resolved.rules[rule].span;
-                let name = resolved.rules[rule].name.clone();
-                let name = name.unwrap_or_else(|| in_one_line(&self.text[start..end]));
+                let name = rule_name(&resolved.rules[rule], &self.text);
                 match verdict {
                     Verdict::Fails(mut finding) => {
                         finding.kind = name;
@@ -467,6 +463,7 @@ fn in_one_line(text: &str) -> String {
 /// A finding that there is no answer.
 fn unanswered(name: &str, why: &str) -> Finding {
     Finding {
+        rule: None,
         kind: "not-checked".into(),
         severity: heaphound_heap::finding::Severity::Warning,
         class: None,

@@ -529,6 +529,56 @@ fn a_suppressed_finding_is_counted_and_not_told() {
 }
 
 #[test]
+fn a_rule_stays_one_finding_whatever_breaks_it() {
+    for collector in COLLECTORS {
+        let heap = quiet(collector);
+        let mut m = heap.attach("main").unwrap();
+        let mut last = node(&mut m, 1, -1);
+        let mut known = Deal::new("rule known: assertion(forall Node x: x.data > 0)");
+        let fingerprint = known.check(&mut m).unwrap()[0].fingerprint();
+        heap.suppress(fingerprint, "known");
+        let text = "assertion(forall Node x: x.data > 0)";
+        let (_rule, told) = watch(Deal::new(text), &heap, &mut m);
+        let (_known, untold) = watch(known, &heap, &mut m);
+        let mut shown = Vec::new();
+        for id in 2..8 {
+            m.collect();
+            shown.extend(heap.findings().iter().map(|it| it.objects));
+            // Held by a local, or through another.
+            let next = node(&mut m, id, -1);
+            m[next].next.set(Some(&m[last]));
+            last = next;
+        }
+        assert_eq!(shown, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]);
+        assert_eq!(told.lock().unwrap().len(), 1, "told once");
+        assert!(untold.lock().unwrap().is_empty(), "suppressed");
+        let known = heap.findings();
+        assert_eq!(known.len(), 2, "{known:#?}");
+        assert!(known.iter().all(|it| it.collections == 6), "{known:#?}");
+    }
+}
+
+#[test]
+fn who_asks_the_same_of_another_object_is_told_too() {
+    let heap = quiet(Collector::MarkSweep);
+    let mut m = heap.attach("main").unwrap();
+    let [one, two] = [1, 2].map(|id| node(&mut m, id, -1));
+    let watched = [one, two].map(|d| {
+        let deal = deal!(m, "forall Node x: reach[d](x) -> x.data > 0", d);
+        watch(deal, &heap, &mut m)
+    });
+    m.collect();
+    m.collect();
+    for (number, (_rule, told)) in watched.iter().enumerate() {
+        let told = told.lock().unwrap();
+        assert_eq!(told.len(), 1, "{number}: {told:#?}");
+    }
+    let known = heap.findings();
+    assert_eq!(known.len(), 1, "it is one rule");
+    assert_eq!((known[0].collections, known[0].objects), (2, 2));
+}
+
+#[test]
 fn a_rule_can_halt_the_program() {
     let heap = Heap::builder()
         .halt_with_errors(true)

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use heaphound_deal::check::compile;
 use heaphound_deal::datum::Datum;
-use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::evaluate::{Evaluation, Judged};
 use heaphound_deal::resolved::Resolved;
 use heaphound_deal::verdict::{Answer, Verdict};
@@ -170,13 +169,12 @@ fn compile_all(
     let mut compiled = Vec::new();
     let mut wrong = Vec::new();
     for Source { name, text } in sources {
-        let bound = compile(name, text, &scope).and_then(|resolved| {
-            let bindings = binder.bind(&resolved);
-            let bindings = bindings.map_err(|list| Diagnostics::new(name, text, list))?;
-            Ok((resolved, bindings))
-        });
-        match bound {
-            Ok(bound) => compiled.push(bound),
+        match compile(name, text, &scope) {
+            Ok(resolved) => {
+                // A rule that speaks of what is not there has no answer; the others have.
+                let bindings = binder.bind_present(&resolved);
+                compiled.push((resolved, bindings));
+            }
             Err(diagnostics) => wrong.push(diagnostics.to_string()),
         }
     }

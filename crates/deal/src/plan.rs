@@ -43,8 +43,14 @@ pub struct Plans {
 impl Plans {
     /// Plans all rules of a text.
     pub fn new(resolved: &Resolved) -> Self {
+        Self::of(resolved, |_| true)
+    }
+
+    /// Plans those rules of a text whose places are wanted.
+    pub fn of(resolved: &Resolved, is_wanted: impl Fn(usize) -> bool) -> Self {
         let mut plans = Self::default();
-        for (place, rule) in resolved.rules.iter().enumerate() {
+        let rules = resolved.rules.iter().enumerate();
+        for (place, rule) in rules.filter(|(place, _)| is_wanted(*place)) {
             match &rule.program.statement {
                 Statement::Gc(_) => plans.gc.push(place),
                 _ if is_traversal(&rule.program) => plans.add(place, &rule.program),

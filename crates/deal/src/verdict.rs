@@ -8,9 +8,10 @@ use std::fmt::Write;
 
 use heaphound_heap::Value;
 use heaphound_heap::fields::Readable;
-use heaphound_heap::finding::{self, Evidence, Finding};
+use heaphound_heap::finding::{self, Evidence, Finding, Named};
 use heaphound_heap::path::{Origin, Reached, Search, named};
 use heaphound_heap::root::RootSet;
+use heaphound_heap::view::HeapView;
 
 use crate::datum::{Datum, compare};
 use crate::interpret::Ground;
@@ -51,6 +52,35 @@ pub enum Answer<O> {
     /// A number, or the least or the largest of some values, which may be a string object;
     /// [`Datum::Absent`] if there are none.
     Value(Datum<O>),
+}
+
+impl<O: Copy> Answer<O> {
+    /// The same with names for objects, to be kept when the heap goes on. A value that is a
+    /// string object becomes its text.
+    pub fn named<V: HeapView<Object = O>>(self, view: &V) -> Answer<Named> {
+        match self {
+            Self::Objects(objects, count) => {
+                let names = objects.into_iter().map(|it| named(view, it));
+                Answer::Objects(names.collect(), count)
+            }
+            Self::Rows(rows, count) => {
+                let rows = rows.into_iter();
+                let named = rows.map(|(object, values)| (named(view, object), values));
+                Answer::Rows(named.collect(), count)
+            }
+            Self::Value(datum) => Answer::Value(match datum {
+                Datum::Absent => Datum::Absent,
+                Datum::Unknown => Datum::Unknown,
+                Datum::Null => Datum::Null,
+                Datum::Plain(value) => Datum::Plain(value),
+                Datum::Text(text) => Datum::Text(text),
+                Datum::Object(object) => match view.whole_text_of(object) {
+                    Some(text) => Datum::Text(text),
+                    None => Datum::Object(named(view, object)),
+                },
+            }),
+        }
+    }
 }
 
 /// Runs a plan and judges its rules: one verdict for each, in the order of the plan.

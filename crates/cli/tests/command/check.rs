@@ -169,9 +169,8 @@ fn all_mistakes_are_told_at_once() {
     check(
         "check list.heap 'unshared(static:lits)'",
         expect![[r#"
-            error: statement:1:10: there is no root `static:lits`
-              unshared(static:lits)
-                       ^^^^^^^^^^^ did you mean `static:list`?
+            no answer: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
+            1 rule, 0 failed, 1 without an answer
             exit code 2
         "#]],
     );
@@ -179,6 +178,33 @@ fn all_mistakes_are_told_at_once() {
         "check list.heap 'reach[limit](x)' --bind limit",
         expect![[r#"
             error: `limit` should be NAME=OBJECT or NAME=VALUE, as in `--bind d=static:list`
+            exit code 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_that_is_not_there_spoils_what_is_said_of_it() {
+    check(
+        "check list.heap 'unshared(static:lits); dead(static:lits); dead(Node#77); instances(Node) <= 1'",
+        expect![[r#"
+            no answer: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
+            holds: dead(static:lits)
+              note: there is no `static:lits` in the heap (did you mean `static:list`?)
+            holds: dead(Node#77)
+              note: there is no `Node#77` in the heap
+            error[assertion]: the assertion does not hold
+              objects: Node#1, Node#2, Node#3, Node#4
+              2 held like this:
+                static:list → List#1 .head → Node#1 .next → Node#2
+              1 held like this:
+                thread:main[2] → Node#4
+              1 held like this:
+                static:list → List#1 .head → Node#1
+              note: 4 instances of Node live, and 1 may
+              place: statement:1:58
+              fingerprint: fb0ab9b4d43552ea
+            4 rules, 1 failed, 1 without an answer
             exit code 2
         "#]],
     );

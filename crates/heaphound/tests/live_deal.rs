@@ -690,6 +690,96 @@ fn labels_follow_their_objects_and_die_with_them() {
     }
 }
 
+/// Labels against a model: what was labelled, by the numbers of objects.
+#[test]
+fn labels_are_what_a_model_says() {
+    const LABELS: [&str; 2] = ["done", "in flight"];
+    let drawn = proptest::collection::vec((0..9u8, 0..30usize, 0..2usize), 1..200);
+    let config = Config {
+        failure_persistence: None,
+        ..Config::with_cases(60)
+    };
+    for collector in COLLECTORS {
+        let run = TestRunner::new(config.clone()).run(&drawn, |steps| {
+            let heap = quiet(collector);
+            let mut m = heap.attach("main").unwrap();
+            let mut all: Vec<Option<heaphound::Root<Node>>> = Vec::new();
+            let mut model: BTreeSet<(usize, usize)> = BTreeSet::new();
+            let mut last = 0;
+            for (step, which, label) in steps {
+                let place = which % all.len().max(1);
+                match (step, all.get(place).cloned().flatten()) {
+                    (0..3, _) => {
+                        let mut m = m.scope();
+                        last += 1;
+                        let it = node(&mut m, last, 0);
+                        all.push(Some(m.root(&m[it])));
+                    }
+                    (3 | 4, Some(it)) => {
+                        m.label(&it, LABELS[label]);
+                        model.insert((place, label));
+                    }
+                    (5, Some(it)) => {
+                        m.unlabel(&it, LABELS[label]);
+                        model.remove(&(place, label));
+                    }
+                    (6, Some(_)) => {
+                        all[place] = None;
+                        model.retain(|it| it.0 != place);
+                    }
+                    (7, _) => m.collect_nursery(),
+                    (8, _) => m.collect(),
+                    _ => {}
+                }
+                for (place, it) in all.iter().enumerate() {
+                    for (label, name) in LABELS.iter().enumerate() {
+                        let has = it.as_ref().is_some_and(|it| m.has_label(it, name));
+                        prop_assert_eq!(has, model.contains(&(place, label)));
+                    }
+                }
+            }
+            m.collect();
+            for (label, name) in LABELS.iter().enumerate() {
+                let labelled = m.inspect(|view| view.labelled(name).len());
+                let expected = model.iter().filter(|it| it.1 == label).count();
+                prop_assert_eq!(labelled, expected);
+            }
+            Ok(())
+        });
+        run.unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+}
+
+/// As many as these would take minutes if each had to be looked for.
+#[test]
+fn many_objects_have_a_label_each_is_labelled_often() {
+    const MANY: usize = 100_000;
+    for collector in COLLECTORS {
+        let heap = quiet(collector);
+        let mut m = heap.attach("main").unwrap();
+        let all: Vec<_> = (0..MANY)
+            .map(|id| {
+                let mut m = m.scope();
+                let it = node(&mut m, id as u32, 0);
+                m.root(&m[it])
+            })
+            .collect();
+        for it in &all {
+            for _ in 0..3 {
+                m.label(it, "done");
+            }
+        }
+        assert!(all.iter().all(|it| m.has_label(it, "done")));
+        m.collect();
+        assert_eq!(m.inspect(|view| view.labelled("done").len()), MANY);
+        for it in all.iter().step_by(2) {
+            m.unlabel(it, "done");
+        }
+        let has = all.iter().filter(|it| m.has_label(*it, "done")).count();
+        assert_eq!(has, MANY / 2);
+    }
+}
+
 #[test]
 fn a_rule_is_checked_where_it_stands_when_it_is_due() {
     let heap = Heap::builder()

@@ -122,6 +122,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }])
     })?;
     let mut notes = Vec::new();
+    if !resolved.labels.is_empty() {
+        notes.push("the expression asks for labels, and heaps in files have none".into());
+    }
     if let Some(span) = unknown {
         let place = text.get(span.start..span.end).unwrap_or(text);
         notes.push(format!(

@@ -43,6 +43,7 @@ pub struct Evaluation<'a, V: Readable> {
     unknown: bool,
     interpret: bool,
     sources_live: Option<bool>,
+    witnesses: bool,
 }
 
 /// What came of a rule or a statement.
@@ -77,6 +78,7 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             unknown: false,
             interpret: false,
             sources_live: None,
+            witnesses: false,
         }
     }
 
@@ -118,6 +120,14 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         self
     }
 
+    /// Says in notes which object makes a rule hold that needs one: the witness of an `exists`.
+    /// Takes what rules take that fail.
+    #[must_use]
+    pub fn show_witnesses(mut self) -> Self {
+        self.witnesses = true;
+        self
+    }
+
     /// For who knows whether all sources and exclusions of relations live: else the heap is asked.
     #[must_use]
     pub fn sources_live(mut self, live: bool) -> Self {
@@ -147,6 +157,13 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             let verdicts = verdict::judge(&setting, plan, self.text);
             for (&place, verdict) in plan.rules.iter().zip(verdicts) {
                 all[place] = Some(judged(verdict));
+            }
+            if self.witnesses {
+                let found = verdict::witnesses(&setting, plan, self.text);
+                for (&place, witness) in plan.rules.iter().zip(found) {
+                    let judged = all[place].as_mut().expect("it was just judged");
+                    judged.notes.extend(witness);
+                }
             }
         }
         for &place in &plans.gc {
@@ -309,9 +326,40 @@ impl<V: Readable> Evaluation<'_, V> {
             let place = verdict::source(self.text, span);
             format!("the heap does not have all values of `{place}`: those are unlike everything")
         });
-        Judged {
-            verdict,
-            notes: unknown.into_iter().collect(),
+        let mut notes: Vec<String> = unknown.into_iter().collect();
+        if let (Statement::Formula(formula), Verdict::Holds, true) =
+            (&rule.program.statement, &verdict, self.witnesses)
+        {
+            self.witness(&judge, probes, rule, formula, &mut notes);
+        }
+        Judged { verdict, notes }
+    }
+
+    /// Says which objects make the outermost quantifiers of an expression true that need one.
+    fn witness(
+        &self,
+        judge: &Judge<'_, '_, V>,
+        probes: &Probes<'_, V>,
+        rule: &Rule,
+        formula: &Formula,
+        notes: &mut Vec<String>,
+    ) {
+        match formula {
+            Formula::Not(a) => self.witness(judge, probes, rule, a, notes),
+            Formula::And(a, b)
+            | Formula::Or(a, b)
+            | Formula::Implies(a, b)
+            | Formula::Iff(a, b) => {
+                self.witness(judge, probes, rule, a, notes);
+                self.witness(judge, probes, rule, b, notes);
+            }
+            Formula::Quantified(id) => {
+                let quantifier = &rule.program.quantifiers[id.0 as usize];
+                if let Some(found) = self.found(probes, rule, *id) {
+                    notes.extend(judge.witness(rule, quantifier, &found));
+                }
+            }
+            _ => {}
         }
     }
 

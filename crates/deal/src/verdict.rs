@@ -114,6 +114,32 @@ pub fn judge<V: Readable>(
         .collect()
 }
 
+/// For each rule of a plan, what to say of the objects that make it hold, if it needs some.
+pub(crate) fn witnesses<V: Readable>(
+    setting: &Setting<'_, V>,
+    plan: &Plan,
+    text: &str,
+) -> Vec<Vec<String>> {
+    let judge = Judge::new(setting, text);
+    let rules = plan.rules.iter().map(|&rule| &setting.resolved.rules[rule]);
+    let told = rules.zip(setting.run(plan, true)).map(|(rule, outcome)| {
+        let Statement::Assertion(_, formula) = &rule.program.statement else {
+            return Vec::new();
+        };
+        if outcome.holds(&rule.program) != Some(true) {
+            return Vec::new();
+        }
+        let mut blamed = Vec::new();
+        outcome.blame(formula, &mut blamed);
+        let blamed = blamed.into_iter().filter_map(|id| {
+            let quantifier = &rule.program.quantifiers[id.0 as usize];
+            judge.witness(rule, quantifier, &outcome.found[id.0 as usize])
+        });
+        blamed.collect()
+    });
+    told.collect()
+}
+
 /// Says what came of rules.
 pub(crate) struct Judge<'j, 'a, V: Readable> {
     pub(crate) setting: &'j Setting<'a, V>,
@@ -216,6 +242,20 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
             let more = found.len() - MOST_SHOWN;
             finding.notes.push(format!("{more} more are not shown"));
         }
+    }
+
+    /// Says which object is the first of those that have decided a quantifier; nothing if there
+    /// are none.
+    pub(crate) fn witness(
+        &self,
+        rule: &Rule,
+        quantifier: &Quantifier,
+        found: &[V::Object],
+    ) -> Option<String> {
+        let mut finding = finding_of(rule, self.text);
+        self.describe(&mut finding, quantifier, found);
+        let Evidence { label, path } = finding.evidence.first()?;
+        Some(format!("{}: {label}: {path}", finding.notes[0]))
     }
 
     /// What a quantifier's body reads of an object.

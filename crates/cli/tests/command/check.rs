@@ -184,6 +184,17 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
+fn the_heap_may_follow_the_rules() {
+    check(
+        "check --bind limit=11 --only held -v --rules list.deal list.heap",
+        expect![[r#"
+            holds: held
+            1 rule, which holds
+        "#]],
+    );
+}
+
+#[test]
 fn a_name_that_is_not_there_spoils_what_is_said_of_it() {
     check(
         "check list.heap 'unshared(static:lits); dead(static:lits); dead(Node#77); instances(Node) <= 1'",
@@ -206,6 +217,22 @@ fn a_name_that_is_not_there_spoils_what_is_said_of_it() {
               fingerprint: fb0ab9b4d43552ea
             4 rules, 1 failed, 1 without an answer
             exit code 2
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_wants_to_know_is_told_the_witness() {
+    check(
+        "check list.heap 'assertion(exists Node x: x.data > 4); !(forall Node x: exists Node y: x.next == y); forall Node x: x != null' -v",
+        expect![[r#"
+            holds: assertion(exists Node x: x.data > 4)
+              note: 2 objects satisfy `exists Node x: x.data > 4`: x = Node#2, x.data = 11: static:list → List#1 .head → Node#1 .next → Node#2
+              note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
+            holds: !(forall Node x: exists Node y: x.next == y)
+              note: 2 objects break `forall Node x: exists Node y: x.next == y`: x = Node#4: thread:main[2] → Node#4
+            holds: forall Node x: x != null
+            3 rules, all hold
         "#]],
     );
 }

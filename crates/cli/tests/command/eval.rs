@@ -232,3 +232,14 @@ fn what_is_wrong_is_shown_with_its_place() {
     "#]],
     );
 }
+
+#[test]
+fn heaps_in_files_have_no_labels() {
+    crate::check(
+        "eval list.heap 'forall Node x: !(x is done)'",
+        expect![[r#"
+            yes: the expression is true
+              note: the expression asks for labels, and heaps in files have none
+        "#]],
+    );
+}

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use heaphound_deal::check::compile;
 use heaphound_deal::datum::Datum;
-use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::evaluate::{Evaluation, Judged};
 use heaphound_deal::resolved::Resolved;
 use heaphound_deal::verdict::{Answer, Verdict};
@@ -30,7 +29,7 @@ use crate::progress::Progress;
 Examples:
   heaphound check shop.hhs --rules heap.deal
   heaphound check shop.hhs --rules heap.deal --bind d=static:orders --bind limit=17
-  heaphound check shop.hhs --rules a.deal b.deal --only links-agree --verbose
+  heaphound check shop.hhs --rules a.deal --rules b.deal --only links-agree --verbose
   heaphound check shop.hhs 'assertion(forall Order x: x.customer != null)'
   heaphound check shop.hhs 'query Order x: x.total > 1000 select x.customer limit 5'")]
 pub struct Args {
@@ -41,8 +40,8 @@ pub struct Args {
     #[arg(required_unless_present = "rules")]
     text: Option<String>,
 
-    /// Files of rules.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    /// A file of rules. May be given again.
+    #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
 
     /// Bind a variable to an object, a value or null: `d=static:list`, `limit=17`,
@@ -58,7 +57,7 @@ pub struct Args {
     #[arg(long = "as", value_name = "THREAD")]
     asker: Option<String>,
 
-    /// Tell of the rules that hold, too.
+    /// Tell of the rules that hold, too, and which object makes an `exists` true.
     #[arg(long, short)]
     verbose: bool,
 
@@ -117,6 +116,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         if let Some(asker) = asker {
             evaluation = evaluation.ask_as(asker)?;
         }
+        if args.verbose {
+            evaluation = evaluation.show_witnesses();
+        }
         let judged = progress.of("checking", || evaluation.run());
         for (rule, judged) in resolved.rules.iter().zip(judged) {
             tell(
@@ -170,13 +172,12 @@ fn compile_all(
     let mut compiled = Vec::new();
     let mut wrong = Vec::new();
     for Source { name, text } in sources {
-        let bound = compile(name, text, &scope).and_then(|resolved| {
-            let bindings = binder.bind(&resolved);
-            let bindings = bindings.map_err(|list| Diagnostics::new(name, text, list))?;
-            Ok((resolved, bindings))
-        });
-        match bound {
-            Ok(bound) => compiled.push(bound),
+        match compile(name, text, &scope) {
+            Ok(resolved) => {
+                // A rule that speaks of what is not there has no answer; the others have.
+                let bindings = binder.bind_present(&resolved);
+                compiled.push((resolved, bindings));
+            }
             Err(diagnostics) => wrong.push(diagnostics.to_string()),
         }
     }

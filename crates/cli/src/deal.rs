@@ -131,6 +131,7 @@ fn fmt(args: &FmtArgs) -> Result<Done, Problem> {
         if args.check && new != text {
             done.text.push_str(&format!("{name}\n"));
             done.report.findings.push(Finding {
+                rule: None,
                 kind: "not-formatted".into(),
                 severity: Severity::Error,
                 message: format!("{name} is not formatted"),

@@ -122,6 +122,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }])
     })?;
     let mut notes = Vec::new();
+    if !resolved.labels.is_empty() {
+        notes.push("the expression asks for labels, and heaps in files have none".into());
+    }
     if let Some(span) = unknown {
         let place = text.get(span.start..span.end).unwrap_or(text);
         notes.push(format!(
@@ -136,7 +139,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
                 false => "the expression is false",
             };
             if !yes {
-                findings.push(finding(message, &notes));
+                findings.push(finding(text, message, &notes));
             }
             let expected = true;
             (Verdict::Truth { yes, expected }, message.to_string())
@@ -207,8 +210,9 @@ fn members(heap: &Snapshot, set: &ObjectSet<ObjectId>, limit: usize) -> Members 
     }
 }
 
-fn finding(message: &str, notes: &[String]) -> Finding {
+fn finding(expression: &str, message: &str, notes: &[String]) -> Finding {
     Finding {
+        rule: Some(in_one_line(expression)),
         class: None,
         kind: "false".into(),
         severity: Severity::Error,
@@ -219,4 +223,8 @@ fn finding(message: &str, notes: &[String]) -> Finding {
         collection: None,
         notes: notes.to_vec(),
     }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

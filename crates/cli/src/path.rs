@@ -90,6 +90,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let mut findings = Vec::new();
     if evidence.is_empty() {
         findings.push(Finding {
+            rule: None,
             kind: "not-reachable".into(),
             severity: Severity::Error,
             message: message.clone(),

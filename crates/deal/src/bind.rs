@@ -12,20 +12,36 @@ use heaphound_heap::{Root, RootKind};
 
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::resolved::{HostId, HostSource, Resolved};
-use crate::syntax::HostName;
+use crate::syntax::{HostName, Span};
 
 /// What the hosts of a text stand for on one view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bindings<O> {
     /// By [`HostId`]; none is null.
     objects: Vec<Option<O>>,
+    /// Why a host is not bound, by [`HostId`].
+    missing: Vec<Option<Missing>>,
     asker: Option<O>,
+}
+
+/// Why a host is not bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// What is wrong, where the host stands first.
+    pub diagnostic: Diagnostic,
+    /// Whether the heap has nothing of that name.
+    pub is_gone: bool,
 }
 
 impl<O: Copy> Bindings<O> {
     /// What a host stands for; none is null.
     pub fn get(&self, host: HostId) -> Option<O> {
         self.objects.get(host.0 as usize).copied().flatten()
+    }
+
+    /// Why a host stands for nothing; none if it is bound, though it be null.
+    pub fn missing(&self, host: HostId) -> Option<&Missing> {
+        self.missing.get(host.0 as usize)?.as_ref()
     }
 
     /// The thread object of the asking thread. None if nobody asks, or it has none.
@@ -115,8 +131,24 @@ impl<'f, V: HeapView> Binder<'f, V> {
     /// # Errors
     /// For each variable that nobody binds and each name that fits nothing, or too much.
     pub fn bind(&self, resolved: &Resolved) -> Result<Bindings<V::Object>, Vec<Diagnostic>> {
+        let bindings = self.bind_present(resolved);
+        let hosts = resolved.hosts.iter().zip(&bindings.missing);
+        let wrong = hosts.filter_map(|(host, missing)| match missing {
+            Some(missing) if missing.is_gone && host.may_be_gone => None,
+            missing => missing.as_ref().map(|it| it.diagnostic.clone()),
+        });
+        let wrong: Vec<Diagnostic> = wrong.collect();
+        match wrong.is_empty() {
+            true => Ok(bindings),
+            false => Err(wrong),
+        }
+    }
+
+    /// Binds the hosts of a text that there are. What is said of others has no answer
+    /// ([`Bindings::missing`]).
+    pub fn bind_present(&self, resolved: &Resolved) -> Bindings<V::Object> {
         let mut objects = Vec::new();
-        let mut wrong = Vec::new();
+        let mut all_missing = Vec::new();
         for host in &resolved.hosts {
             let found = match &host.source {
                 HostSource::Variable(name) => self.bound(name),
@@ -127,17 +159,12 @@ impl<'f, V: HeapView> Binder<'f, V> {
                     self.object(class, *number).map(Some)
                 }
             };
-            match found {
-                Ok(object) => objects.push(object),
-                Err(unbound) if unbound.is_missing && host.may_be_gone => objects.push(None),
-                Err(Unbound { message, hint, .. }) => {
-                    let diagnostic = Diagnostic::new(host.span, message);
-                    wrong.push(match hint {
-                        Some(hint) => diagnostic.hint(hint),
-                        None => diagnostic,
-                    });
-                }
-            }
+            let (object, missing) = match found {
+                Ok(object) => (object, None),
+                Err(unbound) => (None, Some(unbound.at(host.span))),
+            };
+            objects.push(object);
+            all_missing.push(missing);
         }
         let mut asker = None;
         if let Some(thread) = &self.asker {
@@ -145,9 +172,10 @@ impl<'f, V: HeapView> Binder<'f, V> {
             self.view
                 .for_each_root_target(roots, |object| asker = asker.or(Some(object)));
         }
-        match wrong.is_empty() {
-            true => Ok(Bindings { objects, asker }),
-            false => Err(wrong),
+        Bindings {
+            objects,
+            missing: all_missing,
+            asker,
         }
     }
 
@@ -237,6 +265,17 @@ struct Unbound {
 }
 
 impl Unbound {
+    fn at(self, span: Span) -> Missing {
+        let diagnostic = Diagnostic::new(span, self.message);
+        Missing {
+            diagnostic: match self.hint {
+                Some(hint) => diagnostic.hint(hint),
+                None => diagnostic,
+            },
+            is_gone: self.is_missing,
+        }
+    }
+
     fn new(message: String) -> Self {
         Self {
             message,

@@ -22,8 +22,8 @@ use heaphound_heap::{ClassId, ClassInfo};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::parse::parse;
 use crate::resolved::{
-    ClassSet, Constant, Dereference, Formula, Operand, Path, Quantifier, QuantifierId, Relation,
-    Resolved, Set,
+    ClassSet, Constant, Dereference, Formula, HostId, Operand, Path, Quantifier, QuantifierId,
+    Relation, Resolved, Set,
 };
 use crate::syntax::{AssertionKind, ExprKind, File, Item, Name, Span, Statement};
 
@@ -138,6 +138,7 @@ pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
         quantifiers: Vec::new(),
         relations: Vec::new(),
         dereferences: Vec::new(),
+        hosts: Vec::new(),
         asks_death: false,
         told_until: 0,
         variables: Vec::new(),
@@ -160,6 +161,8 @@ struct Checker<'a> {
     quantifiers: Vec<Quantifier>,
     relations: Vec<Relation>,
     dereferences: Vec<Dereference>,
+    /// The hosts that occur in it.
+    hosts: Vec<HostId>,
     /// Whether it asks whether a name is that of a dead object.
     asks_death: bool,
     /// Up to where it was told that an assertion takes one traversal.

@@ -41,6 +41,9 @@ pub struct Evaluation<'a, V: Readable> {
     labelled: Vec<Vec<V::Object>>,
     threads: usize,
     unknown: bool,
+    interpret: bool,
+    sources_live: Option<bool>,
+    witnesses: bool,
 }
 
 /// What came of a rule or a statement.
@@ -73,6 +76,9 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             labelled: vec![Vec::new(); resolved.labels.len()],
             threads: cores.min(16),
             unknown: false,
+            interpret: false,
+            sources_live: None,
+            witnesses: false,
         }
     }
 
@@ -114,20 +120,50 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         self
     }
 
+    /// Says in notes which object makes a rule hold that needs one: the witness of an `exists`.
+    /// Takes what rules take that fail.
+    #[must_use]
+    pub fn show_witnesses(mut self) -> Self {
+        self.witnesses = true;
+        self
+    }
+
+    /// For who knows whether all sources and exclusions of relations live: else the heap is asked.
+    #[must_use]
+    pub fn sources_live(mut self, live: bool) -> Self {
+        self.sources_live = Some(live);
+        self
+    }
+
+    /// Interprets formulas instead of compiling them: the slow twin, for comparison.
+    #[must_use]
+    pub fn interpreted(mut self, interpret: bool) -> Self {
+        self.interpret = interpret;
+        self
+    }
+
     /// Evaluates all rules and statements: what came of each, in the order of the text.
     pub fn run(&self) -> Vec<Judged<V::Object>> {
-        let plans = Plans::new(self.resolved);
         let rules = &self.resolved.rules;
-        let mut all: Vec<Option<Judged<V::Object>>> = vec![None; rules.len()];
         let judged = |verdict| Judged {
             verdict,
             notes: Vec::new(),
         };
+        let absent = |rule| Some(judged(Verdict::Unanswered(self.absent(rule)?)));
+        let mut all: Vec<Option<Judged<V::Object>>> = rules.iter().map(absent).collect();
+        let plans = Plans::of(self.resolved, |place| all[place].is_none());
         let setting = self.setting();
         for plan in &plans.traversals {
             let verdicts = verdict::judge(&setting, plan, self.text);
             for (&place, verdict) in plan.rules.iter().zip(verdicts) {
                 all[place] = Some(judged(verdict));
+            }
+            if self.witnesses {
+                let found = verdict::witnesses(&setting, plan, self.text);
+                for (&place, witness) in plan.rules.iter().zip(found) {
+                    let judged = all[place].as_mut().expect("it was just judged");
+                    judged.notes.extend(witness);
+                }
             }
         }
         for &place in &plans.gc {
@@ -162,9 +198,25 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         let Start::Host(id) = path.start else {
             return None;
         };
-        let host = &self.resolved.hosts[id.0 as usize];
-        let is_gone = host.may_be_gone && self.bindings.get(id).is_none();
-        is_gone.then(|| format!("there is no `{}` in the heap", host_name(host)))
+        let missing = self.bindings.missing(id)?;
+        let name = host_name(&self.resolved.hosts[id.0 as usize]);
+        let hint = in_brackets(&missing.diagnostic);
+        Some(format!("there is no `{name}` in the heap{hint}"))
+    }
+
+    /// Why a rule cannot be asked that speaks of something that is not there. That it is dead can
+    /// be said.
+    fn absent(&self, rule: &Rule) -> Option<String> {
+        let asks_death = match &rule.program.statement {
+            Statement::Gc(GcAssertion::Dead(Target::Object(path))) => path.steps.is_empty(),
+            _ => false,
+        };
+        let mut missing = rule.program.hosts.iter().filter_map(|host| {
+            let missing = self.bindings.missing(*host)?;
+            (!asks_death || !missing.is_gone).then_some(&missing.diagnostic)
+        });
+        let first = missing.next()?;
+        Some(format!("{}{}", first.message, in_brackets(first)))
     }
 
     /// What traversals run on.
@@ -176,16 +228,17 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             labelled: &self.labelled,
             asker: self.bindings.asker(),
             threads: self.threads,
-            interpret: false,
+            interpret: self.interpret,
             sources_live: true,
         };
-        setting.sources_live = self.sources_live(&setting);
+        let known = self.sources_live;
+        setting.sources_live = known.unwrap_or_else(|| self.all_live(&setting));
         setting
     }
 
     /// Whether all sources and exclusions of relations live: traversals enter both. Most are
     /// what a root refers to; only if one is not, the heap is asked.
-    fn sources_live(&self, setting: &Setting<'_, V>) -> bool {
+    fn all_live(&self, setting: &Setting<'_, V>) -> bool {
         let ground = setting.ground();
         let relations = self
             .resolved
@@ -247,7 +300,7 @@ impl<V: Readable> Evaluation<'_, V> {
         let verdict = match (evaluated.answer, &rule.program.statement) {
             (expr::Answer::Truth(true), _) => Verdict::Holds,
             (expr::Answer::Truth(false), statement) => {
-                let mut finding = finding_of(rule);
+                let mut finding = finding_of(rule, self.text);
                 if let Statement::Formula(formula) = statement {
                     self.show(&judge, probes, rule, formula, &mut finding);
                 }
@@ -269,13 +322,44 @@ impl<V: Readable> Evaluation<'_, V> {
                 Told::Unknown => Datum::Unknown,
             })),
         };
-        let notes = evaluated.unknown.map(|span| {
+        let unknown = evaluated.unknown.map(|span| {
             let place = verdict::source(self.text, span);
             format!("the heap does not have all values of `{place}`: those are unlike everything")
         });
-        Judged {
-            verdict,
-            notes: notes.into_iter().collect(),
+        let mut notes: Vec<String> = unknown.into_iter().collect();
+        if let (Statement::Formula(formula), Verdict::Holds, true) =
+            (&rule.program.statement, &verdict, self.witnesses)
+        {
+            self.witness(&judge, probes, rule, formula, &mut notes);
+        }
+        Judged { verdict, notes }
+    }
+
+    /// Says which objects make the outermost quantifiers of an expression true that need one.
+    fn witness(
+        &self,
+        judge: &Judge<'_, '_, V>,
+        probes: &Probes<'_, V>,
+        rule: &Rule,
+        formula: &Formula,
+        notes: &mut Vec<String>,
+    ) {
+        match formula {
+            Formula::Not(a) => self.witness(judge, probes, rule, a, notes),
+            Formula::And(a, b)
+            | Formula::Or(a, b)
+            | Formula::Implies(a, b)
+            | Formula::Iff(a, b) => {
+                self.witness(judge, probes, rule, a, notes);
+                self.witness(judge, probes, rule, b, notes);
+            }
+            Formula::Quantified(id) => {
+                let quantifier = &rule.program.quantifiers[id.0 as usize];
+                if let Some(found) = self.found(probes, rule, *id) {
+                    notes.extend(judge.witness(rule, quantifier, &found));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -293,9 +377,8 @@ impl<V: Readable> Evaluation<'_, V> {
     }
 
     fn reason(&self, wrong: &Diagnostic) -> String {
-        let hint = wrong.hint.as_ref().map(|hint| format!(" ({hint})"));
         let place = verdict::source(self.text, wrong.span);
-        let hint = hint.unwrap_or_default();
+        let hint = in_brackets(wrong);
         match place.is_empty() {
             true => format!("{}{hint}", wrong.message),
             false => format!("`{place}`: {}{hint}", wrong.message),
@@ -498,6 +581,12 @@ impl<V: Readable> Evaluation<'_, V> {
             ));
         }
     }
+}
+
+/// The hint of a diagnostic as it follows its message.
+fn in_brackets(wrong: &Diagnostic) -> String {
+    let hint = wrong.hint.as_ref();
+    hint.map_or(String::new(), |hint| format!(" ({hint})"))
 }
 
 /// A path that a quantifier reads, and of how many objects it is not known.

@@ -52,7 +52,7 @@ pub fn judge<V: Readable>(setting: &Setting<'_, V>, rule: &Rule, text: &str) -> 
     if broken.culprits.is_empty() {
         return Verdict::Holds;
     }
-    let mut finding = finding_of(rule);
+    let mut finding = finding_of(rule, text);
     check.describe(&mut finding, assertion, &broken);
     Verdict::Fails(Box::new(finding))
 }

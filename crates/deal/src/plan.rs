@@ -15,7 +15,7 @@ use crate::resolved::{
     Formula, GcAssertion, Host, HostSource, Path, Program, Quantifier, Relation, RelationPart,
     Resolved, Start, Statement, Step,
 };
-use crate::syntax::{AssertionKind, QuantifierKind};
+use crate::syntax::{AssertionKind, HostName, QuantifierKind};
 
 /// Rules that one traversal answers.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,8 +43,14 @@ pub struct Plans {
 impl Plans {
     /// Plans all rules of a text.
     pub fn new(resolved: &Resolved) -> Self {
+        Self::of(resolved, |_| true)
+    }
+
+    /// Plans those rules of a text whose places are wanted.
+    pub fn of(resolved: &Resolved, is_wanted: impl Fn(usize) -> bool) -> Self {
         let mut plans = Self::default();
-        for (place, rule) in resolved.rules.iter().enumerate() {
+        let rules = resolved.rules.iter().enumerate();
+        for (place, rule) in rules.filter(|(place, _)| is_wanted(*place)) {
             match &rule.program.statement {
                 Statement::Gc(_) => plans.gc.push(place),
                 _ if is_traversal(&rule.program) => plans.add(place, &rule.program),
@@ -208,6 +214,7 @@ impl Explain<'_> {
             writeln!(f, "  {step}. {what}")
         };
         let mut ignored = Vec::new();
+        let mut excludes = false;
         for (number, relation) in plan.relations.iter().enumerate() {
             let name = relation_name(self.text, self.resolved, relation);
             for part in &relation.parts {
@@ -231,6 +238,7 @@ impl Explain<'_> {
                 }
             }
             if !ignored.is_empty() {
+                excludes = true;
                 next(
                     f,
                     &format!("nothing is ignored any more: {}", ignored.join(", ")),
@@ -238,13 +246,56 @@ impl Explain<'_> {
                 ignored.clear();
             }
         }
-        let all = match plan.relations.len() {
-            0 => "trace from the roots".to_string(),
-            1 => "trace from the roots what was not entered, with the relation false".to_string(),
-            _ => "trace from the roots what was not entered, with all relations false".to_string(),
+        // What was ignored may be known to nobody else that is left.
+        let starts = match excludes {
+            true => "the roots and what was ignored",
+            false => "the roots",
         };
-        next(f, &all)?;
-        self.tests(f, plan, None)
+        let what = match plan.relations.len() {
+            0 => "",
+            1 => ", what was not entered, with the relation false",
+            _ => ", what was not entered, with all relations false",
+        };
+        next(f, &format!("trace from {starts}{what}"))?;
+        self.tests(f, plan, None)?;
+        self.more(f, plan)
+    }
+
+    /// When it takes more than the traversal.
+    fn more(&self, f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+        let parts = plan.relations.iter().flat_map(|it| &it.parts);
+        let paths = parts.flat_map(|it| it.source.iter().chain(&it.exclusions));
+        let mut may_be_dead: Vec<String> = Vec::new();
+        for path in paths.filter(|it| !self.is_root(it)) {
+            let name = self.path(path);
+            if !may_be_dead.contains(&name) {
+                may_be_dead.push(name);
+            }
+        }
+        if !may_be_dead.is_empty() {
+            let names = may_be_dead.join(" or ");
+            writeln!(
+                f,
+                "  if no root refers to {names}: one traversal more, for whether it lives"
+            )?;
+        }
+        // With a query all that decides is collected at once.
+        let statements = plan.rules.iter();
+        let mut statements = statements.map(|&it| &self.resolved.rules[it].program.statement);
+        if statements.all(|it| matches!(it, Statement::Assertion(..))) {
+            writeln!(f, "  if a rule fails: all once more, for what breaks it")?;
+        }
+        Ok(())
+    }
+
+    /// Whether a path is what a root refers to, whatever the heap is like.
+    fn is_root(&self, path: &Path) -> bool {
+        let source = match path.start {
+            Start::Host(host) => &self.resolved.hosts[host.0 as usize].source,
+            _ => return false,
+        };
+        let is_root = matches!(source, HostSource::Named(HostName::Root { .. }));
+        is_root && path.steps.is_empty()
     }
 
     fn is_disjoint(&self, plan: &Plan) -> bool {

@@ -114,6 +114,8 @@ pub struct Program {
     /// The paths outside all quantifiers that must lead to an object: where one does not,
     /// the statement has no answer.
     pub dereferences: Vec<Dereference>,
+    /// The hosts that occur in it, each once.
+    pub hosts: Vec<HostId>,
 }
 
 /// What a statement says.

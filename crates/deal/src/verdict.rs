@@ -8,9 +8,10 @@ use std::fmt::Write;
 
 use heaphound_heap::Value;
 use heaphound_heap::fields::Readable;
-use heaphound_heap::finding::{self, Evidence, Finding};
+use heaphound_heap::finding::{self, Evidence, Finding, Named};
 use heaphound_heap::path::{Origin, Reached, Search, named};
 use heaphound_heap::root::RootSet;
+use heaphound_heap::view::HeapView;
 
 use crate::datum::{Datum, compare};
 use crate::interpret::Ground;
@@ -53,6 +54,35 @@ pub enum Answer<O> {
     Value(Datum<O>),
 }
 
+impl<O: Copy> Answer<O> {
+    /// The same with names for objects, to be kept when the heap goes on. A value that is a
+    /// string object becomes its text.
+    pub fn named<V: HeapView<Object = O>>(self, view: &V) -> Answer<Named> {
+        match self {
+            Self::Objects(objects, count) => {
+                let names = objects.into_iter().map(|it| named(view, it));
+                Answer::Objects(names.collect(), count)
+            }
+            Self::Rows(rows, count) => {
+                let rows = rows.into_iter();
+                let named = rows.map(|(object, values)| (named(view, object), values));
+                Answer::Rows(named.collect(), count)
+            }
+            Self::Value(datum) => Answer::Value(match datum {
+                Datum::Absent => Datum::Absent,
+                Datum::Unknown => Datum::Unknown,
+                Datum::Null => Datum::Null,
+                Datum::Plain(value) => Datum::Plain(value),
+                Datum::Text(text) => Datum::Text(text),
+                Datum::Object(object) => match view.whole_text_of(object) {
+                    Some(text) => Datum::Text(text),
+                    None => Datum::Object(named(view, object)),
+                },
+            }),
+        }
+    }
+}
+
 /// Runs a plan and judges its rules: one verdict for each, in the order of the plan.
 /// `text` is what they were made of.
 pub fn judge<V: Readable>(
@@ -82,6 +112,32 @@ pub fn judge<V: Readable>(
         .zip(&outcomes)
         .map(|(rule, outcome)| judge.rule(plan, rule, outcome))
         .collect()
+}
+
+/// For each rule of a plan, what to say of the objects that make it hold, if it needs some.
+pub(crate) fn witnesses<V: Readable>(
+    setting: &Setting<'_, V>,
+    plan: &Plan,
+    text: &str,
+) -> Vec<Vec<String>> {
+    let judge = Judge::new(setting, text);
+    let rules = plan.rules.iter().map(|&rule| &setting.resolved.rules[rule]);
+    let told = rules.zip(setting.run(plan, true)).map(|(rule, outcome)| {
+        let Statement::Assertion(_, formula) = &rule.program.statement else {
+            return Vec::new();
+        };
+        if outcome.holds(&rule.program) != Some(true) {
+            return Vec::new();
+        }
+        let mut blamed = Vec::new();
+        outcome.blame(formula, &mut blamed);
+        let blamed = blamed.into_iter().filter_map(|id| {
+            let quantifier = &rule.program.quantifiers[id.0 as usize];
+            judge.witness(rule, quantifier, &outcome.found[id.0 as usize])
+        });
+        blamed.collect()
+    });
+    told.collect()
 }
 
 /// Says what came of rules.
@@ -128,7 +184,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         formula: &Formula,
         outcome: &Outcome<V::Object>,
     ) -> Finding {
-        let mut finding = finding_of(rule);
+        let mut finding = finding_of(rule, self.text);
         if kind == AssertionKind::Disjoint && outcome.overlaps {
             self.describe_overlap(plan, &mut finding);
             return finding;
@@ -186,6 +242,20 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
             let more = found.len() - MOST_SHOWN;
             finding.notes.push(format!("{more} more are not shown"));
         }
+    }
+
+    /// Says which object is the first of those that have decided a quantifier; nothing if there
+    /// are none.
+    pub(crate) fn witness(
+        &self,
+        rule: &Rule,
+        quantifier: &Quantifier,
+        found: &[V::Object],
+    ) -> Option<String> {
+        let mut finding = finding_of(rule, self.text);
+        self.describe(&mut finding, quantifier, found);
+        let Evidence { label, path } = finding.evidence.first()?;
+        Some(format!("{}: {label}: {path}", finding.notes[0]))
     }
 
     /// What a quantifier's body reads of an object.
@@ -403,14 +473,15 @@ fn sum<O>(values: impl Iterator<Item = Datum<O>>) -> Value {
     }
 }
 
-/// A finding that a rule does not hold, to be completed.
-pub fn finding_of(rule: &Rule) -> Finding {
+/// A finding that a rule of a text does not hold, to be completed.
+pub fn finding_of(rule: &Rule, text: &str) -> Finding {
     let what = match (&rule.name, &rule.message) {
         (Some(name), Some(message)) => format!("`{name}` does not hold: {message}"),
         (Some(name), None) => format!("`{name}` does not hold"),
         (None, _) => "the assertion does not hold".into(),
     };
     Finding {
+        rule: Some(rule_name(rule, text)),
         class: None,
         kind: rule.name.clone().unwrap_or_else(|| "assertion".into()),
         severity: match rule.severity {
@@ -425,6 +496,12 @@ pub fn finding_of(rule: &Rule) -> Finding {
         collection: None,
         notes: Vec::new(),
     }
+}
+
+/// What a rule is known by: its name, or what it says.
+pub fn rule_name(rule: &Rule, text: &str) -> String {
+    let name = rule.name.clone();
+    name.unwrap_or_else(|| source(text, rule.span))
 }
 
 /// A part of a text, in one line.

@@ -17,7 +17,7 @@ fn judged(heap: &Snapshot, text: &str) -> Vec<Judged<ObjectId>> {
     let scope = Scope::new(heap.classes());
     let resolved = compile("it", text, &scope).unwrap_or_else(|wrong| panic!("{wrong}"));
     let binder = Binder::of(heap).objects(|class, number| heap.find(class, number));
-    let bindings = binder.bind(&resolved).expect("all is bound");
+    let bindings = binder.bind_present(&resolved);
     let evaluation = Evaluation::new(heap, &resolved, text, &bindings);
     evaluation.seek_unknown().run()
 }
@@ -113,4 +113,45 @@ fn what_is_dead_cannot_be_named() {
             "there is no root `static:old`"
         );
     }
+}
+
+/// What is not there spoils what is said of it, and nothing else.
+#[test]
+fn a_missing_name_spoils_other_rules() {
+    let heap = read("root static:list -> Node#1\nNode#1.next -> Node#2");
+    let all = judged(
+        &heap,
+        "rule lost: unshared(static:old);
+         rule gone: dead(static:old);
+         rule step: dead(static:old.next);
+         let old = static:old;
+         rule through: assertion(forall Node x: reach[old](x));
+         rule none: assertion(forall Node x: x.next == null);
+         rule dead: dead(old);
+         rule expression: reach(old).size() == 0;
+         query Node x: x != old;
+         query Node x select count();",
+    );
+    let missing = Verdict::Unanswered("there is no root `static:old`".into());
+    for (place, judged) in all.iter().enumerate() {
+        match place {
+            0 | 2 | 3 | 6 | 7 => assert_eq!(judged.verdict, missing, "{place}"),
+            1 | 5 => {
+                assert_eq!(judged.verdict, Verdict::Holds, "{place}");
+                assert_eq!(judged.notes, ["there is no `static:old` in the heap"]);
+            }
+            4 => assert!(matches!(judged.verdict, Verdict::Fails(_)), "{judged:?}"),
+            _ => assert!(matches!(judged.verdict, Verdict::Found(_)), "{judged:?}"),
+        }
+    }
+}
+
+/// A name that is nearly one that there is may be misspelt.
+#[test]
+fn a_misspelt_name_is_dead() {
+    let heap = read("root static:cache -> Node#1\nNode#1");
+    let all = judged(&heap, "dead(static:cahce); dead(static:orders)");
+    let notes: Vec<&String> = all.iter().flat_map(|it| &it.notes).collect();
+    let hinted = "there is no `static:cahce` in the heap (did you mean `static:cache`?)";
+    assert_eq!(notes, [hinted, "there is no `static:orders` in the heap"]);
 }

@@ -282,6 +282,13 @@ fn some_questions_have_no_answer() {
         "true || current_thread() == Node#1",
         expect![[r#"Nothing(NoThreadObject("idle"))"#]],
     );
+    // A stack is a thread's, whether or not it has an object.
+    check(
+        LIST,
+        Some("idle"),
+        "stack(current_thread())",
+        expect!["Set({})"],
+    );
     check(
         LIST,
         Some("main"),

@@ -133,7 +133,7 @@ fn read(literal: &LitStr, hosts: &[Host]) -> (String, Vec<Error>) {
                 text = wrap(&written, &file);
                 wrong = parse(&text).diagnostics;
             }
-            items => wrong.extend(items.iter().filter_map(not_deal)),
+            _ => {}
         }
         let mut names = Names::default();
         names.file(&file);
@@ -155,31 +155,6 @@ fn wrap(text: &str, file: &File) -> String {
     }
     let formula = text.trim_end_matches(|c: char| c.is_whitespace() || c == ';');
     format!("assertion({formula})")
-}
-
-/// Why an item is nothing that a `Deal` can check.
-fn not_deal(item: &Item) -> Option<Diagnostic> {
-    let statement = match item {
-        Item::Let(_) => return None,
-        Item::Rule(rule) => &rule.statement,
-        Item::Statement(statement) => statement,
-    };
-    let (message, hint) = match statement {
-        Statement::Assertion(_) => return None,
-        Statement::Expr(_) => (
-            "this is an expression, which a collection does not check",
-            "write `assertion(…)` around it, or ask `Mutator::holds`",
-        ),
-        Statement::Gc(_) => (
-            "this is a GC assertion, which the program states itself",
-            "see `Mutator::expecting`",
-        ),
-        Statement::Query(_) => (
-            "this is a query, which asserts nothing",
-            "say what must hold: `assertion(…)`",
-        ),
-    };
-    Some(Diagnostic::new(statement.span(), message).hint(hint))
 }
 
 /// Where a literal stands, and how places in its text are found in the program.

@@ -16,6 +16,7 @@ use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, Root, RootKind};
 
+use crate::inquiry::Found;
 use crate::raw::check::{Entry, Follows, Pair, SiteId, Table};
 use crate::raw::{ObjectId, Raw, StoppedHeap};
 
@@ -409,23 +410,34 @@ impl Assertions {
     }
 
     /// Takes note of what others than assertions have found.
-    pub(crate) fn note(
-        &mut self,
-        collection: u64,
-        found: Vec<(Finding, Reaction)>,
-        verdict: &mut Verdict,
-    ) {
-        for (mut finding, reaction) in found {
+    pub(crate) fn note(&mut self, collection: u64, found: Vec<Found>, verdict: &mut Verdict) {
+        // Several questions may find the same, and a collection counts once.
+        let mut seen: HashSet<Fingerprint> = HashSet::new();
+        for Found {
+            mut finding,
+            reaction,
+            is_new,
+        } in found
+        {
             let fingerprint = finding.fingerprint();
             finding.collection = Some(collection);
             let objects = finding.objects.len();
+            let is_first = seen.insert(fingerprint);
             if let Some(known) = self.known.get_mut(&fingerprint) {
-                known.collections += 1;
-                known.objects = objects;
-                if known.suppressed.is_none() {
-                    let message = known.finding.message.clone();
-                    let repeat = (fingerprint, message, known.collections);
-                    verdict.repeats.push(repeat);
+                known.objects = match is_first {
+                    true => objects,
+                    false => known.objects + objects,
+                };
+                known.collections += is_first as u64;
+                match (&known.suppressed, is_new) {
+                    (Some(_), _) => {}
+                    (None, true) => verdict.reports.push((finding, reaction)),
+                    (None, false) if is_first => {
+                        let message = known.finding.message.clone();
+                        let repeat = (fingerprint, message, known.collections);
+                        verdict.repeats.push(repeat);
+                    }
+                    (None, false) => {}
                 }
                 continue;
             }
@@ -726,6 +738,7 @@ impl Assertions {
             false => "",
         };
         Finding {
+            rule: None,
             kind: violation.kind.name().into(),
             severity: Severity::Error,
             message: with_message(format!("{what}{drag}"), site),
@@ -779,6 +792,7 @@ impl Assertions {
         }
         let evidence = groups.into_iter().take(MOST_SHOWN);
         Finding {
+            rule: None,
             kind: site.kind.name().into(),
             severity: Severity::Error,
             message: with_message(what, site),
@@ -812,6 +826,7 @@ enum Described {
 /// Some assertions could not be checked.
 fn not_checked(collection: u64, ownees: usize) -> Finding {
     Finding {
+        rule: None,
         kind: "ownership-not-checked".into(),
         severity: Severity::Warning,
         message: format!(

@@ -473,6 +473,7 @@ impl Mutator<'_> {
                 path,
             });
             Some(Finding {
+                rule: None,
                 kind: "leak".into(),
                 severity: Severity::Error,
                 message: format!("{count} objects allocated in the scope are still reachable"),

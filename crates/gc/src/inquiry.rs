@@ -3,10 +3,11 @@
 //! They are asked before it is marked, of a view that is part of the collection: what they trace
 //! need not be marked again. What they find is told as what assertions find is.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 
-use heaphound_heap::finding::{Finding, Severity};
+use heaphound_heap::finding::{Finding, Fingerprint, Severity};
 
 use crate::assertions::Reaction;
 use crate::heap::{Heap, HeapInner};
@@ -34,6 +35,17 @@ struct Registered {
     number: u64,
     inquiry: Box<dyn Inquiry>,
     reaction: Option<Reaction>,
+    /// What it has been told of.
+    told: HashSet<Fingerprint>,
+}
+
+/// What a question has found.
+pub(crate) struct Found {
+    pub(crate) finding: Finding,
+    pub(crate) reaction: Reaction,
+    /// Whether it has not found it before. Another question may have: two that ask the same of
+    /// different objects find the same, and whoever asks wants to be told.
+    pub(crate) is_new: bool,
 }
 
 /// A question that is being asked, or an observer that is being told, until this is dropped.
@@ -83,7 +95,7 @@ impl Drop for Registration {
 }
 
 impl Heap {
-    /// Asks a question at every full collection from now on. A finding that is new is logged,
+    /// Asks a question at every full collection from now on. A finding that is new to it is logged,
     /// unless there is another reaction; one that stands is counted
     /// ([`Heap::findings`]).
     pub fn inquire(&self, inquiry: Box<dyn Inquiry>, reaction: Option<Reaction>) -> Registration {
@@ -93,6 +105,7 @@ impl Heap {
             number: registration.number,
             inquiry,
             reaction,
+            told: HashSet::new(),
         });
         registration
     }
@@ -105,11 +118,7 @@ impl HeapInner {
     }
 
     /// Asks all questions and adds what they find. Called by a full collection, before it marks.
-    pub(crate) fn ask_inquiries(
-        &self,
-        view: &StoppedHeap<'_>,
-        found: &mut Vec<(Finding, Reaction)>,
-    ) {
+    pub(crate) fn ask_inquiries(&self, view: &StoppedHeap<'_>, found: &mut Vec<Found>) {
         let threads = self.config.collector_threads;
         let mut all = {
             let mut inquiries = self.inquiries.lock().unwrap();
@@ -126,7 +135,11 @@ impl HeapInner {
                 vec![panicked()]
             });
             let reaction = registered.reaction.clone().unwrap_or_default();
-            found.extend(findings.into_iter().map(|it| (it, reaction.clone())));
+            found.extend(findings.into_iter().map(|finding| Found {
+                is_new: registered.told.insert(finding.fingerprint()),
+                reaction: reaction.clone(),
+                finding,
+            }));
         }
         let mut inquiries = self.inquiries.lock().unwrap();
         inquiries.asking = false;
@@ -145,6 +158,7 @@ impl HeapInner {
 
 pub(crate) fn panicked() -> Finding {
     Finding {
+        rule: None,
         kind: "inquiry-panicked".into(),
         class: None,
         severity: Severity::Error,

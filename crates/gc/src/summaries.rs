@@ -9,6 +9,7 @@
 //! A collection that counts does not use what inquiries have marked, for that was marked
 //! without counting.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ use heaphound_analysis::shape::{Backbones, Measure};
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassInfo;
-use heaphound_heap::finding::Finding;
+use heaphound_heap::finding::{Finding, Fingerprint};
 
 use crate::assertions::Reaction;
 use crate::heap::{Heap, HeapInner};
-use crate::inquiry::{Registration, panicked};
+use crate::inquiry::{Found, Registration, panicked};
 use crate::raw::StoppedHeap;
 use crate::raw::mark::Ground;
 use crate::raw::shaping::Assumed;
@@ -138,6 +139,8 @@ struct Registered {
     observer: Box<dyn Observer>,
     reaction: Option<Reaction>,
     wants: Wants,
+    /// What it has found before.
+    told: HashSet<Fingerprint>,
 }
 
 /// The last summary.
@@ -189,6 +192,7 @@ impl Heap {
             observer,
             reaction,
             wants: Wants::Nothing,
+            told: HashSet::new(),
         });
         registration
     }
@@ -241,7 +245,7 @@ impl HeapInner {
         plan: &Plan,
         summed: Summed<'_>,
         allocated_bytes: u64,
-        found: &mut Vec<(Finding, Reaction)>,
+        found: &mut Vec<Found>,
     ) {
         let collection = self.collections();
         let summaries = &mut *self.summaries.lock().unwrap();
@@ -274,7 +278,11 @@ impl HeapInner {
                 let asked = catch_unwind(AssertUnwindSafe(|| observer.observe(view, &seen)));
                 let findings = asked.unwrap_or_else(|_| vec![panicked()]);
                 let reaction = registered.reaction.clone().unwrap_or_default();
-                found.extend(findings.into_iter().map(|it| (it, reaction.clone())));
+                found.extend(findings.into_iter().map(|finding| Found {
+                    is_new: registered.told.insert(finding.fingerprint()),
+                    reaction: reaction.clone(),
+                    finding,
+                }));
             }
         });
         summaries.current = Some(Current {

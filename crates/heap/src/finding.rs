@@ -121,7 +121,8 @@ const EXAMPLE: &str = "for example";
 /// What a person would know a finding by, from run to run: a hash of its kind, of the class that
 /// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
 /// repeats. Roots do not either, but what a stack slot holds is told from what others do. Where there
-/// is no class, object or path, its message counts. Examples do not count.
+/// is no class, object or path, its message counts. Examples do not count. That a rule does not hold
+/// is known by the rule alone: what breaks it, and how much does, may be another thing each time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fingerprint(pub u64);
 
@@ -140,6 +141,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What is the matter, in a sentence.
     pub message: String,
+    /// The rule that does not hold, if that is the matter: its name, or its text if it has none.
+    pub rule: Option<String>,
     /// The class that it is about, if it is about a class as a whole.
     pub class: Option<String>,
     /// The objects that it is about.
@@ -158,6 +161,11 @@ impl Finding {
     /// What it is known by from run to run.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv::new();
+        if let Some(rule) = &self.rule {
+            hash.text("rule");
+            hash.text(rule);
+            return Fingerprint(hash.0);
+        }
         hash.text(&self.kind);
         if let Some(class) = &self.class {
             hash.text("class");
@@ -288,6 +296,7 @@ mod tests {
             kind: "shared".into(),
             severity: Severity::Warning,
             message: String::new(),
+            rule: None,
             class: None,
             objects: vec![named("Node", nodes)],
             evidence: vec![Evidence {
@@ -317,6 +326,24 @@ mod tests {
         let mut other = list(3, 1);
         other.class = Some("Node".into());
         assert_ne!(other.fingerprint(), known);
+    }
+
+    #[test]
+    fn a_rule_is_known_by_itself_whatever_breaks_it() {
+        let broken = |rule: &str, nodes| Finding {
+            rule: Some(rule.into()),
+            ..list(nodes, 1)
+        };
+        let known = broken("links", 3).fingerprint();
+        let mut other = broken("links", 2);
+        other.objects.push(named("Tree", 9));
+        other.evidence.clear();
+        other.message = "other words".into();
+        other.kind = "another kind".into();
+        other.class = Some("Node".into());
+        assert_eq!(other.fingerprint(), known);
+        assert_ne!(broken("lists", 3).fingerprint(), known);
+        assert_ne!(list(3, 1).fingerprint(), known);
     }
 
     #[test]

@@ -1,31 +1,32 @@
-//! Rules about the live heap: DeAL assertions, checked by the collector as it marks.
+//! Rules about the live heap, checked by the collector as it marks.
 //!
 //! The language is that of `docs/deal.md`. A [`Deal`] is a text with what its host variables
-//! stand for; [`deal!`](crate::deal!) makes one whose syntax is checked at compile time. It can
-//! be checked
+//! stand for; [`deal!`](crate::deal!) makes one whose syntax is checked at compile time. Its rules
+//! can be checked
 //! - at each full collection, from now on: [`Deal::register`];
 //! - here and now, with a collection: [`Deal::check`];
 //! - here, when a collection is roughly due anyway: [`Deal::check_when_due`], with a throttle up
 //!   to every time.
 //!
-//! In each case the traversal that checks is the marking of the collection.
+//! In each case the traversal that checks assertions of DeAL is the marking of the collection. GC
+//! assertions and expressions are checked on the same stopped heap. Queries are answered by
+//! [`Deal::query`].
 
 use std::fmt;
 
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, compile};
 use heaphound_deal::diagnostic::Diagnostics;
+use heaphound_deal::evaluate::{Evaluation, Judged};
 use heaphound_deal::parse::parse;
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_deal::resolved::{Constant, FieldPlace, Resolved, Rule, Statement, Step};
-use heaphound_deal::syntax::Span;
-use heaphound_deal::traverse::Setting;
-use heaphound_deal::verdict::{Verdict, judge};
+use heaphound_deal::verdict::{Answer, Verdict, rule_name};
 use heaphound_gc::{
     Heap, Inquiry, Mutator, Object, ObjectId, Reaction, Registration, Root, StoppedHeap, Subject,
     Weak,
 };
-use heaphound_heap::finding::Finding;
+use heaphound_heap::finding::{Finding, Named};
 use heaphound_heap::view::{HeapView, live_objects};
 use heaphound_heap::{ClassInfo, FieldKind};
 
@@ -61,12 +62,23 @@ pub struct Deal {
     text: String,
     hosts: Vec<(String, Bound)>,
     values: Vec<(String, Constant)>,
-    /// The text as it is understood, and the classes that there were.
-    compiled: Option<(Vec<ClassInfo>, Resolved, Plans)>,
+    compiled: Option<Compiled>,
     /// How often it could have been checked.
     calls: u64,
     /// Whether formulas are interpreted rather than compiled.
     interpret: bool,
+}
+
+/// A text as it is understood.
+struct Compiled {
+    /// The classes that there were.
+    classes: Vec<ClassInfo>,
+    /// What must hold.
+    rules: Resolved,
+    /// What only asks: queries, and expressions that are values or sets.
+    questions: Resolved,
+    /// All of it.
+    whole: Resolved,
 }
 
 /// What a text without a name is called.
@@ -102,16 +114,21 @@ impl Default for When {
 pub enum DealError {
     /// Something is wrong with the text: each thing with its place.
     Text(Diagnostics),
-    /// A rule that is no assertion of DeAL: an expression, which [`Evaluate`](crate::Evaluate) is
-    /// for, a GC assertion, or a query.
-    NotATraversal(String),
+    /// The text has no rule that could be checked: it only asks, which is for [`Deal::query`].
+    NoRule,
+    /// The text has no query, and no expression that is a value or a set.
+    NoQuery,
+    /// A query has no answer: why.
+    Unanswered(String),
 }
 
 impl fmt::Display for DealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(diagnostics) => diagnostics.fmt(f),
-            Self::NotATraversal(what) => write!(f, "{what} is not an assertion of DeAL"),
+            Self::NoRule => f.write_str("the text has no rule that could be checked"),
+            Self::NoQuery => f.write_str("the text has no query that could be answered"),
+            Self::Unanswered(why) => f.write_str(why),
         }
     }
 }
@@ -194,9 +211,9 @@ impl Deal {
     /// Checks all rules now, in a full collection. Answers what does not hold.
     ///
     /// # Errors
-    /// If something is wrong with the text.
+    /// If something is wrong with the text, or it has no rules.
     pub fn check(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Finding>, DealError> {
-        self.compile(m)?;
+        self.compile_rules(m)?;
         let threads = m.collector_threads();
         Ok(m.inspect_and_collect(|view| self.evaluate(view, threads)))
     }
@@ -204,7 +221,7 @@ impl Deal {
     /// Checks all rules if it is time to; answers none if it is not.
     ///
     /// # Errors
-    /// If something is wrong with the text.
+    /// As [`Deal::check`].
     pub fn check_when_due(
         &mut self,
         m: &mut Mutator<'_>,
@@ -226,14 +243,14 @@ impl Deal {
     /// ([`Heap::findings`]).
     ///
     /// # Errors
-    /// If something is wrong with the text.
+    /// As [`Deal::check`].
     pub fn register(
         mut self,
         heap: &Heap,
         m: &mut Mutator<'_>,
         reaction: Option<Reaction>,
     ) -> Result<Registration, DealError> {
-        self.compile(m)?;
+        self.compile_rules(m)?;
         Ok(heap.inquire(
             Box::new(Registered {
                 deal: self,
@@ -243,13 +260,65 @@ impl Deal {
         ))
     }
 
+    /// Answers all queries of the text now, and whatever else of it asks for a value or a set,
+    /// in its order. The world stands still meanwhile; nothing is collected.
+    ///
+    /// ```
+    /// use heaphound::deal::datum::Datum;
+    /// use heaphound::deal::verdict::Answer;
+    /// use heaphound::{Header, Heap, Managed, Slot, Value, deal};
+    ///
+    /// #[derive(Managed)]
+    /// #[repr(C)]
+    /// struct Node { header: Header, data: u32, next: Slot<Node> }
+    ///
+    /// let heap = Heap::builder().build()?;
+    /// let mut m = heap.attach("main")?;
+    /// let last = m.alloc(NodeInit { data: 7, next: None })?;
+    /// let first = m.alloc(NodeInit { data: 3, next: Some(last) })?;
+    ///
+    /// let mut data = deal!(
+    ///     m,
+    ///     "query Node x: reach[d](x) select sum(x.data); query Node x select x.data limit 1",
+    ///     d = first,
+    /// );
+    /// let answers = data.query(&mut m)?;
+    /// assert_eq!(answers[0], Answer::Value(Datum::Plain(Value::Unsigned(10))));
+    /// let Answer::Rows(rows, all) = &answers[1] else { panic!() };
+    /// assert_eq!((rows.len(), rows[0].1.as_slice(), *all), (1, &["7".to_string()][..], 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If something is wrong with the text, it asks nothing, or something has no answer.
+    pub fn query(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Answer<Named>>, DealError> {
+        if self.compile(m)?.questions.rules.is_empty() {
+            return Err(DealError::NoQuery);
+        }
+        let threads = m.collector_threads();
+        m.inspect(|view| {
+            let judged = self.judge(view, threads, |it| &it.questions);
+            let answers = judged.map_err(DealError::Unanswered)?.into_iter();
+            let answers = answers.map(|(name, judged)| match judged.verdict {
+                Verdict::Found(answer) => Ok(answer.named(view)),
+                Verdict::Unanswered(why) => {
+                    let why = format!("`{name}` was not answered: {why}");
+                    Err(DealError::Unanswered(why))
+                }
+                Verdict::Holds | Verdict::Fails(_) => unreachable!("a question does not hold"),
+            });
+            answers.collect()
+        })
+    }
+
     /// How the text is evaluated.
     ///
     /// # Errors
     /// If something is wrong with it.
     pub fn explain(&mut self, m: &mut Mutator<'_>) -> Result<String, DealError> {
         self.compile(m)?;
-        let (_, resolved, plans) = self.compiled.as_ref().expect("it was just compiled");
+        let resolved = &self.compiled.as_ref().expect("it was just compiled").whole;
+        let plans = &Plans::new(resolved);
         let explain = Explain {
             text: &self.text,
             resolved,
@@ -258,35 +327,31 @@ impl Deal {
         Ok(explain.to_string())
     }
 
+    /// Compiles the text, and says so if nothing in it can be checked.
+    fn compile_rules(&mut self, m: &mut Mutator<'_>) -> Result<(), DealError> {
+        match self.compile(m)?.rules.rules.is_empty() {
+            true => Err(DealError::NoRule),
+            false => Ok(()),
+        }
+    }
+
     /// Compiles the text against the classes that there are, unless that was done.
-    fn compile(&mut self, m: &mut Mutator<'_>) -> Result<(), DealError> {
-        let classes = m.classes();
-        if self.is_compiled_for(&classes) {
-            return Ok(());
-        }
-        self.compile_for(&classes)?;
-        let (_, resolved, _) = self.compiled.as_ref().expect("it was just compiled");
-        let is_asserted = |rule: &&Rule| matches!(rule.program.statement, Statement::Assertion(..));
-        match resolved.rules.iter().find(|it| !is_asserted(it)) {
-            None => Ok(()),
-            Some(rule) => {
-                let name = rule.name.as_ref();
-                let what = name.map_or("the text".into(), |name| format!("`{name}`"));
-                // It would be taken for right the next time.
-                self.compiled = None;
-                Err(DealError::NotATraversal(what))
-            }
-        }
+    fn compile(&mut self, m: &mut Mutator<'_>) -> Result<&Compiled, DealError> {
+        self.compile_for(&m.classes())
     }
 
-    /// Whether the text was understood against just these classes: it may have been another
-    /// heap's, and a heap gets more of them.
-    fn is_compiled_for(&self, classes: &[ClassInfo]) -> bool {
-        let compiled = self.compiled.as_ref();
-        compiled.is_some_and(|(known, ..)| known == classes)
+    /// Compiles the text, unless it was understood against just these classes: it may have been
+    /// another heap's, and a heap gets more of them.
+    fn compile_for(&mut self, classes: &[ClassInfo]) -> Result<&Compiled, DealError> {
+        let known = self.compiled.take().filter(|it| it.classes == classes);
+        let compiled = match known {
+            Some(compiled) => compiled,
+            None => self.compiled_for(classes)?,
+        };
+        Ok(self.compiled.insert(compiled))
     }
 
-    fn compile_for(&mut self, classes: &[ClassInfo]) -> Result<(), DealError> {
+    fn compiled_for(&self, classes: &[ClassInfo]) -> Result<Compiled, DealError> {
         let mut scope = Scope::new(classes);
         for (name, _) in &self.hosts {
             scope = scope.bind(name, None);
@@ -294,10 +359,22 @@ impl Deal {
         for (name, value) in &self.values {
             scope = scope.bind_value(name, value.clone());
         }
-        let resolved = compile(&self.name, &self.text, &scope).map_err(DealError::Text)?;
-        let plans = Plans::new(&resolved);
-        self.compiled = Some((classes.to_vec(), resolved, plans));
-        Ok(())
+        let whole = compile(&self.name, &self.text, &scope).map_err(DealError::Text)?;
+        let only = |wanted: fn(&Rule) -> bool| Resolved {
+            rules: whole
+                .rules
+                .iter()
+                .filter(|it| wanted(it))
+                .cloned()
+                .collect(),
+            ..whole.clone()
+        };
+        Ok(Compiled {
+            classes: classes.to_vec(),
+            rules: only(|it| !is_question(it)),
+            questions: only(is_question),
+            whole,
+        })
     }
 
     /// What findings call the text: by its name, or else by what it says, that one is told from
@@ -320,26 +397,47 @@ impl Deal {
         gone.map(|(name, _)| name.as_str())
     }
 
+    /// What does not hold, or was not checked.
     fn evaluate(&mut self, view: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
+        let judged = match self.judge(view, threads, |it| &it.rules) {
+            Ok(judged) => judged,
+            Err(why) => return vec![unanswered(&self.title(), &why)],
+        };
+        let findings = judged.into_iter().filter_map(|(name, judged)| {
+            let mut finding = match judged.verdict {
+                Verdict::Fails(mut finding) => {
+                    finding.kind = name;
+                    *finding
+                }
+                Verdict::Unanswered(why) => unanswered(&name, &why),
+                Verdict::Holds | Verdict::Found(_) => return None,
+            };
+            finding.notes.extend(judged.notes);
+            Some(finding)
+        });
+        findings.collect()
+    }
+
+    /// What came of each rule of a part of the text, with what it is known by. Or why nothing did.
+    fn judge<'v>(
+        &mut self,
+        view: &StoppedHeap<'v>,
+        threads: usize,
+        part: impl Fn(&Compiled) -> &Resolved,
+    ) -> Result<Vec<(String, Judged<ObjectId<'v>>)>, String> {
         let classes = view.classes();
-        if !self.is_compiled_for(classes)
-            && let Err(error) = self.compile_for(classes)
-        {
-            return vec![unanswered(&self.title(), &error.to_string())];
-        }
-        let (_, resolved, plans) = self.compiled.as_ref().expect("it was compiled");
+        let wrong = |error: DealError| error.to_string();
+        self.compile_for(classes).map_err(wrong)?;
+        let resolved = part(self.compiled.as_ref().expect("it was just compiled"));
         let mut binder = Binder::of(view).ask_as(view.asker());
         let mut weak = false;
         for (name, bound) in &self.hosts {
             let object = match bound {
                 Bound::Null => None,
-                Bound::Strong(handle) => match view.held(handle) {
-                    Some(object) => Some(object),
-                    None => {
-                        let why = format!("what `{name}` stands for is not in this heap");
-                        return vec![unanswered(&self.title(), &why)];
-                    }
-                },
+                Bound::Strong(handle) => {
+                    let missing = || format!("what `{name}` stands for is not in this heap");
+                    Some(view.held(handle).ok_or_else(missing)?)
+                }
                 Bound::Weak(handle) => {
                     weak = true;
                     view.held_weakly(handle)
@@ -347,51 +445,29 @@ impl Deal {
             };
             binder = binder.variable(name, object);
         }
-        let bindings = match binder.bind(resolved) {
-            Ok(bindings) => bindings,
-            Err(list) => {
-                let wrong = Diagnostics::new(&self.name, &self.text, list);
-                return vec![unanswered(&self.title(), &wrong.to_string())];
-            }
-        };
-        let hosts: Vec<Option<ObjectId<'_>>> = (0..resolved.hosts.len() as u32)
-            .map(|host| bindings.get(heaphound_deal::resolved::HostId(host)))
-            .collect();
-        let labelled: Vec<Vec<ObjectId<'_>>> = resolved
-            .labels
-            .iter()
-            .map(|label| view.labelled(label))
-            .collect();
-        let setting = Setting {
-            view,
-            resolved,
-            hosts: &hosts,
-            labelled: &labelled,
-            asker: bindings.asker(),
-            threads,
-            interpret: self.interpret,
+        let bindings = binder.bind_present(resolved);
+        let mut evaluation = Evaluation::new(view, resolved, &self.text, &bindings)
+            .threads(threads)
+            .interpreted(self.interpret)
             // What only a weak handle or slot holds may be dead.
-            sources_live: !weak && !has_weak_sources(resolved, classes),
-        };
-        let mut findings = Vec::new();
-        for plan in &plans.traversals {
-            for (&rule, verdict) in plan.rules.iter().zip(judge(&setting, plan, &self.text)) {
-                // What has no name is known by what it says, or two of them would be one finding.
-                let Span { start, end } = resolved.rules[rule].span;
-                let name = resolved.rules[rule].name.clone();
-                let name = name.unwrap_or_else(|| in_one_line(&self.text[start..end]));
-                match verdict {
-                    Verdict::Fails(mut finding) => {
-                        finding.kind = name;
-                        findings.push(*finding);
-                    }
-                    Verdict::Unanswered(why) => findings.push(unanswered(&name, &why)),
-                    Verdict::Holds | Verdict::Found(_) => {}
-                }
-            }
+            .sources_live(!weak && !has_weak_sources(resolved, classes));
+        for label in &resolved.labels {
+            evaluation = evaluation.label(label, view.labelled(label));
         }
-        findings
+        if let Some(asker) = view.asker() {
+            let asked = evaluation.ask_as(asker);
+            evaluation = asked.expect("it is one of the threads");
+        }
+        let rules = resolved.rules.iter();
+        let names = rules.map(|rule| rule_name(rule, &self.text));
+        Ok(names.zip(evaluation.run()).collect())
     }
+}
+
+/// Whether a rule only asks.
+fn is_question(rule: &Rule) -> bool {
+    use Statement::{Query, Set, Value};
+    matches!(rule.program.statement, Query(_) | Value(_) | Set(_))
 }
 
 /// Whether a source or an exclusion of a relation lies behind a slot that may hold it weakly.
@@ -467,6 +543,7 @@ fn in_one_line(text: &str) -> String {
 /// A finding that there is no answer.
 fn unanswered(name: &str, why: &str) -> Finding {
     Finding {
+        rule: None,
         kind: "not-checked".into(),
         severity: heaphound_heap::finding::Severity::Warning,
         class: None,

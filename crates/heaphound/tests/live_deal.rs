@@ -10,14 +10,17 @@ use std::sync::{Arc, Mutex};
 
 use heaphound::deal::bind::Binder;
 use heaphound::deal::check::{Scope, compile, constant};
-use heaphound::deal::resolved::{HostId, HostSource, Statement};
-use heaphound::finding::{Finding, Severity};
+use heaphound::deal::datum::Datum;
+use heaphound::deal::evaluate::{Evaluation, Judged};
+use heaphound::deal::resolved::{HostId, HostSource};
+use heaphound::deal::verdict::{self, Verdict};
+use heaphound::finding::{Finding, Named, Severity};
 use heaphound::snapshot::Snapshot;
-use heaphound::view::HeapView;
+use heaphound::view::{HeapView, live_objects};
 use heaphound::{
     Collector, Deal, DealError, Evaluate, Header, Heap, HeapBuilder, Inquiry, Instance, Local,
-    Managed, Mutator, Object, Plain, Reaction, Registration, Slot, StoppedHeap, Var, Weak, When,
-    deal,
+    Managed, Mutator, Object, Plain, PlainData, Reaction, Registration, Slot, StoppedHeap, Value,
+    Var, Weak, When, deal,
 };
 use heaphound_testkit::load::{Loaded, load};
 use proptest::prelude::*;
@@ -362,10 +365,15 @@ fn the_papers_examples_hold_on_one_live_heap_and_fail_on_another() {
                     weak: u8::MAX,
                 };
                 let mut deal = asked.deal(&m);
-                let findings = match deal.check(&mut m) {
-                    Err(DealError::NotATraversal(_)) => continue,
-                    other => other.unwrap_or_else(|wrong| panic!("{}: {wrong}", case.name)),
-                };
+                // Expressions have a file of their own, and threads.
+                if deal
+                    .explain(&mut m)
+                    .is_ok_and(|it| !it.starts_with("one traversal"))
+                {
+                    continue;
+                }
+                let findings = deal.check(&mut m);
+                let findings = findings.unwrap_or_else(|wrong| panic!("{}: {wrong}", case.name));
                 assertions += 1;
                 assert_eq!(findings.is_empty(), holds, "{}: {findings:#?}", case.name);
                 let fits = asked.compare(&heap, &mut m);
@@ -529,6 +537,56 @@ fn a_suppressed_finding_is_counted_and_not_told() {
 }
 
 #[test]
+fn a_rule_stays_one_finding_whatever_breaks_it() {
+    for collector in COLLECTORS {
+        let heap = quiet(collector);
+        let mut m = heap.attach("main").unwrap();
+        let mut last = node(&mut m, 1, -1);
+        let mut known = Deal::new("rule known: assertion(forall Node x: x.data > 0)");
+        let fingerprint = known.check(&mut m).unwrap()[0].fingerprint();
+        heap.suppress(fingerprint, "known");
+        let text = "assertion(forall Node x: x.data > 0)";
+        let (_rule, told) = watch(Deal::new(text), &heap, &mut m);
+        let (_known, untold) = watch(known, &heap, &mut m);
+        let mut shown = Vec::new();
+        for id in 2..8 {
+            m.collect();
+            shown.extend(heap.findings().iter().map(|it| it.objects));
+            // Held by a local, or through another.
+            let next = node(&mut m, id, -1);
+            m[next].next.set(Some(&m[last]));
+            last = next;
+        }
+        assert_eq!(shown, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 5]);
+        assert_eq!(told.lock().unwrap().len(), 1, "told once");
+        assert!(untold.lock().unwrap().is_empty(), "suppressed");
+        let known = heap.findings();
+        assert_eq!(known.len(), 2, "{known:#?}");
+        assert!(known.iter().all(|it| it.collections == 6), "{known:#?}");
+    }
+}
+
+#[test]
+fn who_asks_the_same_of_another_object_is_told_too() {
+    let heap = quiet(Collector::MarkSweep);
+    let mut m = heap.attach("main").unwrap();
+    let [one, two] = [1, 2].map(|id| node(&mut m, id, -1));
+    let watched = [one, two].map(|d| {
+        let deal = deal!(m, "forall Node x: reach[d](x) -> x.data > 0", d);
+        watch(deal, &heap, &mut m)
+    });
+    m.collect();
+    m.collect();
+    for (number, (_rule, told)) in watched.iter().enumerate() {
+        let told = told.lock().unwrap();
+        assert_eq!(told.len(), 1, "{number}: {told:#?}");
+    }
+    let known = heap.findings();
+    assert_eq!(known.len(), 1, "it is one rule");
+    assert_eq!((known[0].collections, known[0].objects), (2, 2));
+}
+
+#[test]
 fn a_rule_can_halt_the_program() {
     let heap = Heap::builder()
         .halt_with_errors(true)
@@ -629,6 +687,96 @@ fn labels_follow_their_objects_and_die_with_them() {
             .check(&mut m)
             .unwrap();
         assert!(none.is_empty());
+    }
+}
+
+/// Labels against a model: what was labelled, by the numbers of objects.
+#[test]
+fn labels_are_what_a_model_says() {
+    const LABELS: [&str; 2] = ["done", "in flight"];
+    let drawn = proptest::collection::vec((0..9u8, 0..30usize, 0..2usize), 1..200);
+    let config = Config {
+        failure_persistence: None,
+        ..Config::with_cases(60)
+    };
+    for collector in COLLECTORS {
+        let run = TestRunner::new(config.clone()).run(&drawn, |steps| {
+            let heap = quiet(collector);
+            let mut m = heap.attach("main").unwrap();
+            let mut all: Vec<Option<heaphound::Root<Node>>> = Vec::new();
+            let mut model: BTreeSet<(usize, usize)> = BTreeSet::new();
+            let mut last = 0;
+            for (step, which, label) in steps {
+                let place = which % all.len().max(1);
+                match (step, all.get(place).cloned().flatten()) {
+                    (0..3, _) => {
+                        let mut m = m.scope();
+                        last += 1;
+                        let it = node(&mut m, last, 0);
+                        all.push(Some(m.root(&m[it])));
+                    }
+                    (3 | 4, Some(it)) => {
+                        m.label(&it, LABELS[label]);
+                        model.insert((place, label));
+                    }
+                    (5, Some(it)) => {
+                        m.unlabel(&it, LABELS[label]);
+                        model.remove(&(place, label));
+                    }
+                    (6, Some(_)) => {
+                        all[place] = None;
+                        model.retain(|it| it.0 != place);
+                    }
+                    (7, _) => m.collect_nursery(),
+                    (8, _) => m.collect(),
+                    _ => {}
+                }
+                for (place, it) in all.iter().enumerate() {
+                    for (label, name) in LABELS.iter().enumerate() {
+                        let has = it.as_ref().is_some_and(|it| m.has_label(it, name));
+                        prop_assert_eq!(has, model.contains(&(place, label)));
+                    }
+                }
+            }
+            m.collect();
+            for (label, name) in LABELS.iter().enumerate() {
+                let labelled = m.inspect(|view| view.labelled(name).len());
+                let expected = model.iter().filter(|it| it.1 == label).count();
+                prop_assert_eq!(labelled, expected);
+            }
+            Ok(())
+        });
+        run.unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+}
+
+/// As many as these would take minutes if each had to be looked for.
+#[test]
+fn many_objects_have_a_label_each_is_labelled_often() {
+    const MANY: usize = 100_000;
+    for collector in COLLECTORS {
+        let heap = quiet(collector);
+        let mut m = heap.attach("main").unwrap();
+        let all: Vec<_> = (0..MANY)
+            .map(|id| {
+                let mut m = m.scope();
+                let it = node(&mut m, id as u32, 0);
+                m.root(&m[it])
+            })
+            .collect();
+        for it in &all {
+            for _ in 0..3 {
+                m.label(it, "done");
+            }
+        }
+        assert!(all.iter().all(|it| m.has_label(it, "done")));
+        m.collect();
+        assert_eq!(m.inspect(|view| view.labelled("done").len()), MANY);
+        for it in all.iter().step_by(2) {
+            m.unlabel(it, "done");
+        }
+        let has = all.iter().filter(|it| m.has_label(*it, "done")).count();
+        assert_eq!(has, MANY / 2);
     }
 }
 
@@ -843,21 +991,337 @@ fn expressions_and_rules_see_the_same_heap() {
     assert_eq!(told.lock().unwrap().len(), 1);
 }
 
+// Whole rule files.
+
+/// What names stand for, alike on the live heap and on what was captured of it: objects are known
+/// by their place in the order of both.
+struct Places {
+    live: Vec<String>,
+    captured: Vec<String>,
+}
+
+impl Places {
+    fn of(m: &mut Mutator<'_>, snapshot: &Snapshot) -> Self {
+        let live = m.inspect(|view| {
+            let mut live = live_objects(view);
+            live.sort_unstable();
+            live.into_iter().map(|it| view.name_of(it)).collect()
+        });
+        let captured = snapshot.objects().map(|it| snapshot.name_of(it)).collect();
+        Self { live, captured }
+    }
+
+    fn place(names: &[String], text: &str) -> String {
+        let place = names.iter().position(|name| name == text);
+        place.map_or(text.into(), |place| format!("object {place}"))
+    }
+
+    /// An answer with places for names.
+    fn placed(names: &[String], answer: &verdict::Answer<Named>) -> verdict::Answer<String> {
+        let place = |text: &str| Self::place(names, text);
+        match answer {
+            verdict::Answer::Objects(all, count) => {
+                let all = all.iter().map(|it| place(&it.name)).collect();
+                verdict::Answer::Objects(all, *count)
+            }
+            verdict::Answer::Rows(rows, count) => {
+                let rows = rows.iter().map(|(object, values)| {
+                    let values = values.iter().map(|it| place(it)).collect();
+                    (place(&object.name), values)
+                });
+                verdict::Answer::Rows(rows.collect(), *count)
+            }
+            verdict::Answer::Value(datum) => verdict::Answer::Value(match datum {
+                Datum::Object(object) => Datum::Text(place(&object.name)),
+                Datum::Absent => Datum::Absent,
+                Datum::Unknown => Datum::Unknown,
+                Datum::Null => Datum::Null,
+                Datum::Plain(value) => Datum::Plain(*value),
+                Datum::Text(text) => Datum::Text(text.clone()),
+            }),
+        }
+    }
+}
+
+/// What a text comes to on a captured heap, and which of its statements only ask.
+fn judge_captured(
+    text: &str,
+    snapshot: &Snapshot,
+    hosts: &[(String, Option<usize>)],
+    labels: &[(&str, Vec<usize>)],
+) -> Vec<(bool, Judged<heaphound::snapshot::ObjectId>)> {
+    let objects: Vec<_> = snapshot.objects().collect();
+    let mut scope = Scope::new(snapshot.classes());
+    let mut binder = Binder::of(snapshot).ask_as(Some("t0"));
+    for (name, place) in hosts {
+        scope = scope.bind(name, None);
+        binder = binder.variable(name, place.map(|it| objects[it]));
+    }
+    let resolved = compile("it", text, &scope).expect("it was compiled before");
+    let bindings = binder.bind_present(&resolved);
+    let mut evaluation = Evaluation::new(snapshot, &resolved, text, &bindings)
+        .ask_as("t0")
+        .expect("it is a thread");
+    for (label, places) in labels {
+        evaluation = evaluation.label(label, places.iter().map(|it| objects[*it]).collect());
+    }
+    let asks = resolved.rules.iter().map(|it| {
+        use heaphound::deal::resolved::Statement::{Query, Set, Value};
+        matches!(it.program.statement, Query(_) | Value(_) | Set(_))
+    });
+    asks.zip(evaluation.run()).collect()
+}
+
+/// Whether a whole text comes to the same on a live heap and on what is captured of it, and how
+/// many of its statements have an answer; none if it does not fit the classes.
+fn same_as_captured(
+    m: &mut Mutator<'_>,
+    text: &str,
+    hosts: &[(String, Option<Weak<Object>>)],
+) -> Result<Option<usize>, TestCaseError> {
+    let mut deal = Deal::new(text);
+    for (name, object) in hosts {
+        deal = deal.bind(m, name, object);
+    }
+    match deal.explain(m) {
+        Err(DealError::Text(_)) => return Ok(None),
+        other => other.expect("it says how it is evaluated"),
+    };
+    let answers = deal.query(m);
+    let snapshot = m.capture(PlainData::All);
+    let places = Places::of(m, &snapshot);
+    let (hosts, labels) = m.inspect(|view| {
+        let place = |object| {
+            let name = view.name_of(object);
+            places.live.iter().position(|it| *it == name)
+        };
+        let hosts = hosts.iter().map(|(name, object)| {
+            let object = object.as_ref().and_then(|it| view.held_weakly(it));
+            (name.clone(), object.and_then(place))
+        });
+        let labels = generate::LABELS.map(|label| {
+            let all = view.labelled(label).into_iter().filter_map(place);
+            (label, all.collect::<Vec<_>>())
+        });
+        (hosts.collect::<Vec<_>>(), labels)
+    });
+    let judged = judge_captured(text, &snapshot, &hosts, &labels);
+    let findings = deal.check(m);
+    let told = || format!("{text}: {judged:#?}, but {answers:#?} and {findings:#?}");
+    let mut answered = 0;
+    // If one query has no answer, none is told.
+    let mut live = answers.as_ref().ok().map(|it| it.iter());
+    let mut rules = findings.as_ref().map(|it| it.iter()).ok();
+    for (asks, Judged { verdict, .. }) in &judged {
+        match verdict {
+            Verdict::Found(answer) => {
+                answered += 1;
+                let Some(live) = &mut live else { continue };
+                let live = live.next().ok_or(TestCaseError::fail(told()))?;
+                let live = Places::placed(&places.live, live);
+                let captured = answer.clone().named(&snapshot);
+                let captured = Places::placed(&places.captured, &captured);
+                // As text, for what is no number is unlike itself.
+                let shown = [live, captured].map(|it| format!("{it:?}"));
+                prop_assert_eq!(&shown[0], &shown[1], "{}", told());
+            }
+            Verdict::Holds => answered += 1,
+            Verdict::Fails(expected) => {
+                answered += 1;
+                let found = rules.as_mut().and_then(Iterator::next);
+                let found = found.ok_or(TestCaseError::fail(told()))?;
+                prop_assert_eq!(found.fingerprint(), expected.fingerprint(), "{}", told());
+                prop_assert_eq!(found.objects.len(), expected.objects.len(), "{}", told());
+                prop_assert_eq!(found.severity, expected.severity);
+                let counts = |it: &Finding| it.notes.len();
+                prop_assert_eq!(counts(found), counts(expected), "{}", told());
+            }
+            Verdict::Unanswered(_) if *asks => {
+                let refused = matches!(answers, Err(DealError::Unanswered(_)));
+                prop_assert!(refused, "{}", told());
+            }
+            Verdict::Unanswered(_) => {
+                let found = rules.as_mut().and_then(Iterator::next);
+                let found = found.ok_or(TestCaseError::fail(told()))?;
+                prop_assert_eq!(&found.kind, "not-checked", "{}", told());
+            }
+        }
+    }
+    prop_assert!(rules.is_none_or(|mut it| it.next().is_none()), "{}", told());
+    Ok(Some(answered))
+}
+
+/// Rule files with statements of all kinds, live and captured.
+fn random_files(cases: u32, builder: fn() -> HeapBuilder) {
+    use generate::Kind;
+    let times = std::env::var("HEAPHOUND_CASES");
+    let times: u32 = times.map_or(1, |times| times.parse().expect("a number"));
+    let config = Config {
+        failure_persistence: None,
+        ..Config::with_cases(cases * times)
+    };
+    let kinds = [Kind::Assertion, Kind::Gc, Kind::Formula, Kind::Query];
+    let asked = [Kind::Query, Kind::Value, Kind::Set];
+    let rules = kinds.map(|kind| generate::texts(kind).boxed());
+    let questions = asked.map(|kind| generate::texts(kind).boxed());
+    let all = rules.into_iter().chain(questions).collect::<Vec<_>>();
+    let texts = proptest::collection::vec(proptest::strategy::Union::new(all), 1..5);
+    let drawn = (generate::heaps(), texts, any::<[bool; 2]>());
+    let (fits, tried) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let run = TestRunner::new(config).run(&drawn, |(plan, texts, collect)| {
+        let snapshot = plan.build();
+        let heap = builder().log(false).build().unwrap();
+        let mut m = heap.attach("t0").unwrap();
+        let loaded = load(&heap, &mut m, &snapshot, set_variant);
+        for object in snapshot.objects() {
+            for label in generate::LABELS {
+                if plan.label(object, label) {
+                    m.label(loaded.object(object), label);
+                }
+            }
+        }
+        if collect[0] {
+            m.collect_nursery();
+        }
+        if collect[1] {
+            m.collect();
+        }
+        let bound = |name: &str| plan.host(name).map(|it| loaded.object(it).clone());
+        let hosts = generate::HOSTS.map(|name| (name.to_string(), bound(name)));
+        // Objects have other names on the live heap; roots have the same.
+        let texts = texts.iter().filter(|it| !it.contains('#'));
+        let text: Vec<&str> = texts.map(String::as_str).collect();
+        let text = text.join(";\n");
+        tried.fetch_add(1, Relaxed);
+        if let Some(answered) = same_as_captured(&mut m, &text, &hosts)? {
+            fits.fetch_add((answered > 0) as usize, Relaxed);
+        }
+        Ok(())
+    });
+    run.unwrap_or_else(|wrong| panic!("{wrong}"));
+    let (fits, tried) = (fits.into_inner(), tried.into_inner());
+    assert!(4 * fits >= tried, "{fits} of {tried} texts fit");
+}
+
 #[test]
-fn what_is_no_traversal_is_refused() {
+fn whole_files_come_to_the_same_live_and_captured() {
+    random_files(200, || {
+        Heap::builder()
+            .collector(Collector::MarkSweep)
+            .collector_threads(1)
+    });
+    random_files(200, || {
+        Heap::builder()
+            .collector(Collector::Generational)
+            .collector_threads(4)
+    });
+}
+
+const WHOLE: &str = "
+    rule positive: assertion(forall Node x: x.data > 0);
+    rule linked: assertion(forall Node x: reach[d](x));
+    rule few warning \"too many\": instances(Node) <= 2;
+    rule own: owned_by(d, last);
+    rule pairs: forall Node x: exists Node y: x.data == y.data;
+    query Node x: reach[d](x) select sum(x.data);
+    query Node x select x.id limit 2;
+    reach(d).size();
+    reach(last)";
+
+#[test]
+fn a_whole_file_is_checked_registered_and_asked() {
+    for collector in COLLECTORS {
+        let heap = quiet(collector);
+        let mut m = heap.attach("main").unwrap();
+        let [first, last] = [1, 2].map(|id| node(&mut m, id, id as i32));
+        m[first].next.set(Some(&m[last]));
+        let rules = |m: &Mutator<'_>| Deal::new(WHOLE).bind(m, "d", first).bind(m, "last", last);
+        let before = heap.stats().full_collections;
+        assert_eq!(rules(&m).check(&mut m).unwrap(), []);
+        assert_eq!(
+            heap.stats().full_collections,
+            before + 1,
+            "in one collection"
+        );
+        let answers = rules(&m).query(&mut m).unwrap();
+        let number = |it: u64| verdict::Answer::Value(Datum::Plain(Value::Unsigned(it)));
+        let sum = verdict::Answer::Value(Datum::Plain(Value::Unsigned(3)));
+        assert_eq!(answers[0], sum);
+        let verdict::Answer::Rows(rows, 2) = &answers[1] else {
+            panic!("{answers:#?}")
+        };
+        let ids: BTreeSet<&str> = rows.iter().map(|it| it.1[0].as_str()).collect();
+        assert_eq!(ids, BTreeSet::from(["1", "2"]));
+        assert!(
+            rows.iter()
+                .all(|(object, _)| object.class == rows[0].0.class)
+        );
+        assert_eq!(answers[2], number(2));
+        let verdict::Answer::Objects(objects, 1) = &answers[3] else {
+            panic!("{answers:#?}")
+        };
+        assert_eq!(objects.len(), 1);
+        let (_rules, told) = watch(rules(&m), &heap, &mut m);
+        m.collect();
+        assert!(told.lock().unwrap().is_empty());
+        // A third one breaks all of them but one, and the last is let go by its owner.
+        let _other = node(&mut m, 3, -7);
+        m[first].next.set(None);
+        m.collect();
+        m.collect();
+        let told = std::mem::take(&mut *told.lock().unwrap());
+        let mut kinds: Vec<&str> = told.iter().map(|it| it.kind.as_str()).collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, ["few", "linked", "own", "positive"], "{told:#?}");
+        let few = told.iter().find(|it| it.kind == "few").unwrap();
+        assert_eq!(few.severity, Severity::Warning);
+        assert_eq!(few.message, "`few` does not hold: too many");
+        assert_eq!(heap.findings().len(), 4);
+    }
+}
+
+#[test]
+fn a_text_that_only_asks_is_not_checked_and_a_rule_is_no_query() {
     let heap = quiet(Collector::MarkSweep);
     let mut m = heap.attach("main").unwrap();
-    m.know_class::<Node>();
-    let program = compile("it", "assertion(forall x: true)", &Scope::new(&m.classes())).unwrap();
-    assert!(matches!(
-        program.rules[0].program.statement,
-        Statement::Assertion(..)
-    ));
-    for text in [
-        "forall Node x: exists Node y: x != y",
-        "instances(Node) <= 1",
-    ] {
-        let refused = Deal::new(text).check(&mut m).unwrap_err();
-        assert!(matches!(refused, DealError::NotATraversal(_)), "{refused}");
+    let _it = node(&mut m, 1, 1);
+    for _ in 0..2 {
+        let mut asks = Deal::new("query Node x; (num_of Node x: true)");
+        assert_eq!(asks.check(&mut m), Err(DealError::NoRule));
+        assert_eq!(asks.query(&mut m).unwrap().len(), 2);
+        let mut says = Deal::new("instances(Node) <= 1; forall Node x: exists Node y: x == y");
+        assert_eq!(says.check(&mut m), Ok(vec![]));
+        assert_eq!(says.query(&mut m), Err(DealError::NoQuery));
     }
+    let none: Option<heaphound::Root<Node>> = None;
+    let mut null = Deal::new("d.next").bind(&m, "d", &none);
+    let wrong = null.query(&mut m).unwrap_err();
+    assert!(matches!(&wrong, DealError::Unanswered(_)), "{wrong}");
+}
+
+#[test]
+fn a_name_that_is_not_there_spoils_one_rule() {
+    let heap = quiet(Collector::Generational);
+    let mut m = heap.attach("main").unwrap();
+    let _it = node(&mut m, 1, -1);
+    let text = "
+        rule lost: unshared(static:order);
+        rule gone: dead(static:order);
+        rule by_name: dead(Node#1);
+        rule positive: assertion(forall Node x: x.data > 0);
+        query Node x: x != static:order;
+        query Node x select count()";
+    let findings = Deal::new(text).check(&mut m).unwrap();
+    let messages: Vec<&str> = findings.iter().map(|it| it.message.as_str()).collect();
+    let expected = [
+        "`lost` was not checked: there is no root `static:order`",
+        "`by_name` was not checked: objects of this heap are not found by their names (bind a variable to it)",
+        "`positive` does not hold",
+    ];
+    assert_eq!(messages, expected);
+    let wrong = Deal::new(text).query(&mut m).unwrap_err().to_string();
+    assert!(
+        wrong.ends_with("there is no root `static:order`"),
+        "{wrong}"
+    );
 }

@@ -925,6 +925,7 @@ impl<'s> Twin<'s> {
         let fingerprint = |path| {
             let label = String::new();
             let finding = Finding {
+                rule: None,
                 kind: kind.into(),
                 severity: Severity::Error,
                 message: String::new(),

@@ -7,6 +7,7 @@
 //! use heaphound_heap::finding::{Finding, Severity};
 //!
 //! let finding = Finding {
+//!     rule: None,
 //!     kind: "shared".into(),
 //!     severity: Severity::Error,
 //!     message: "Node#3 is shared".into(),

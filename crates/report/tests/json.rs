@@ -34,6 +34,7 @@ fn finding(severity: Severity, collection: Option<u64>) -> Finding {
     let mut root = Root::new(RootKind::ThreadStack, "main");
     root.scope = Some("src/main.rs:3:5".into());
     Finding {
+        rule: None,
         kind: "shared".into(),
         severity,
         message: "\"quoted\"\n\u{1b}".into(),

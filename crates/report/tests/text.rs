@@ -29,6 +29,7 @@ fn list(nodes: usize) -> Finding {
         to: named("Leaf", 1),
     });
     Finding {
+        rule: None,
         kind: "shared".into(),
         severity: Severity::Error,
         message: "Leaf#1 is shared".into(),

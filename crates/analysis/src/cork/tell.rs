@@ -84,6 +84,7 @@ pub fn finding(
     };
     Finding {
         kind: "growth".into(),
+        rule: None,
         class: None,
         severity: Severity::Warning,
         message,

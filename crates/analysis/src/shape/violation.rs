@@ -84,6 +84,7 @@ fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
     let class = first.class.clone();
     Finding {
         kind: "shape".into(),
+        rule: None,
         class: None,
         severity: Severity::Warning,
         message: format!("{class} no longer looks like {shape}"),

@@ -255,6 +255,7 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
     let mut findings = Vec::new();
     if !verdict.is_expected() {
         findings.push(Finding {
+            rule: None,
             kind,
             severity: Severity::Error,
             message: why.message.clone(),

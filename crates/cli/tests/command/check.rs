@@ -20,7 +20,7 @@ fn what_fails_is_told_with_its_reasons() {
                 static:list → List#1 .head → Node#1
               note: 1 object breaks `forall Node x: reach[d](x) -> x.next.prev == x`
               place: list.deal:4:1
-              fingerprint: 3106920542483e06
+              fingerprint: 06c61702fac08cbd
             note[small]: `small` does not hold
               objects: Node#4, Node#2
               x = Node#4, x.data = unknown:
@@ -30,14 +30,14 @@ fn what_fails_is_told_with_its_reasons() {
               note: 2 objects break `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
-              fingerprint: c6dfb20fe80e5f1f
+              fingerprint: 06aa90794f12bb7c
             warning[one-searcher]: `one-searcher` does not hold
               objects: Searcher#1, Searcher#2
               2 held like this:
                 thread:main[0] → Searcher#1
               note: 2 instances of Searcher live, and 1 may
               place: list.deal:7:1
-              fingerprint: 03113f658b7bb573
+              fingerprint: dbcf3ed017c3f3d1
             holds: positive
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
             query Node x: x.data > 4 select x.data, x.name: 2 objects
@@ -68,7 +68,7 @@ fn what_holds_is_told_to_those_who_ask() {
               note: 1 object breaks `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
-              fingerprint: 4322ca7e29efb184
+              fingerprint: 06aa90794f12bb7c
             holds: held
             2 rules, 1 failed
         "#]],
@@ -95,7 +95,7 @@ fn notes_alone_do_not_fail() {
               note: 2 objects break `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
-              fingerprint: c6dfb20fe80e5f1f
+              fingerprint: 06aa90794f12bb7c
             1 rule, 1 failed
         "#]],
     );
@@ -112,7 +112,7 @@ fn one_statement_can_be_given_as_text() {
                 static:list → List#1 .head → Node#1
               note: 1 object breaks `forall Node x: x.next.prev == x`
               place: statement:1:1
-              fingerprint: 7ba2bc90af0d171e
+              fingerprint: 6ed815725a181d84
             1 rule, 1 failed
             exit code 1
         "#]],
@@ -169,9 +169,8 @@ fn all_mistakes_are_told_at_once() {
     check(
         "check list.heap 'unshared(static:lits)'",
         expect![[r#"
-            error: statement:1:10: there is no root `static:lits`
-              unshared(static:lits)
-                       ^^^^^^^^^^^ did you mean `static:list`?
+            no answer: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
+            1 rule, 0 failed, 1 without an answer
             exit code 2
         "#]],
     );
@@ -180,6 +179,60 @@ fn all_mistakes_are_told_at_once() {
         expect![[r#"
             error: `limit` should be NAME=OBJECT or NAME=VALUE, as in `--bind d=static:list`
             exit code 2
+        "#]],
+    );
+}
+
+#[test]
+fn the_heap_may_follow_the_rules() {
+    check(
+        "check --bind limit=11 --only held -v --rules list.deal list.heap",
+        expect![[r#"
+            holds: held
+            1 rule, which holds
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_that_is_not_there_spoils_what_is_said_of_it() {
+    check(
+        "check list.heap 'unshared(static:lits); dead(static:lits); dead(Node#77); instances(Node) <= 1'",
+        expect![[r#"
+            no answer: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
+            holds: dead(static:lits)
+              note: there is no `static:lits` in the heap (did you mean `static:list`?)
+            holds: dead(Node#77)
+              note: there is no `Node#77` in the heap
+            error[assertion]: the assertion does not hold
+              objects: Node#1, Node#2, Node#3, Node#4
+              2 held like this:
+                static:list → List#1 .head → Node#1 .next → Node#2
+              1 held like this:
+                thread:main[2] → Node#4
+              1 held like this:
+                static:list → List#1 .head → Node#1
+              note: 4 instances of Node live, and 1 may
+              place: statement:1:58
+              fingerprint: fb0ab9b4d43552ea
+            4 rules, 1 failed, 1 without an answer
+            exit code 2
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_wants_to_know_is_told_the_witness() {
+    check(
+        "check list.heap 'assertion(exists Node x: x.data > 4); !(forall Node x: exists Node y: x.next == y); forall Node x: x != null' -v",
+        expect![[r#"
+            holds: assertion(exists Node x: x.data > 4)
+              note: 2 objects satisfy `exists Node x: x.data > 4`: x = Node#2, x.data = 11: static:list → List#1 .head → Node#1 .next → Node#2
+              note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
+            holds: !(forall Node x: exists Node y: x.next == y)
+              note: 2 objects break `forall Node x: exists Node y: x.next == y`: x = Node#4: thread:main[2] → Node#4
+            holds: forall Node x: x != null
+            3 rules, all hold
         "#]],
     );
 }
@@ -202,7 +255,7 @@ fn what_has_no_answer_is_an_error_and_the_rest_is_told() {
                 static:list → List#1 .head → Node#1
               note: 4 instances of Node live, and 1 may
               place: statement:1:57
-              fingerprint: 7bc4068662d9cbaa
+              fingerprint: fb0ab9b4d43552ea
             3 rules, 1 failed, 2 without an answer
             exit code 2
         "#]],

@@ -48,28 +48,28 @@ fn rules_are_explained_without_a_heap() {
     check(
         "deal explain list.deal",
         expect![[r#"
-        one traversal for 5 rules
-          answers `links-agree`
-          answers `small`
-          answers `positive`
-          answers `query Node x: x.data > 4 select x.data, x.name`
-          answers `query Node x`
-          1. trace from static:list, with reach[d] true
-               test `forall Node x: reach[d](x) -> x.next.prev == x`: an object that breaks it decides
-               test `forall Node x: x.data <= limit`: an object that breaks it decides
-               test `forall Node x: !(x.data < 0)`: an object that breaks it decides
-               test `query Node x: x.data > 4 select x.data, x.name`: all objects that satisfy it are collected
-               test `query Node x`: all objects that satisfy it are collected
-          2. trace from the roots what was not entered, with the relation false
-               test `forall Node x: x.data <= limit`: an object that breaks it decides
-               test `forall Node x: !(x.data < 0)`: an object that breaks it decides
-               test `query Node x: x.data > 4 select x.data, x.name`: all objects that satisfy it are collected
-               test `query Node x`: all objects that satisfy it are collected
+            one traversal for 5 rules
+              answers `links-agree`
+              answers `small`
+              answers `positive`
+              answers `query Node x: x.data > 4 select x.data, x.name`
+              answers `query Node x`
+              1. trace from static:list, with reach[d] true
+                   test `forall Node x: reach[d](x) -> x.next.prev == x`: an object that breaks it decides
+                   test `forall Node x: x.data <= limit`: an object that breaks it decides
+                   test `forall Node x: !(x.data < 0)`: an object that breaks it decides
+                   test `query Node x: x.data > 4 select x.data, x.name`: all objects that satisfy it are collected
+                   test `query Node x`: all objects that satisfy it are collected
+              2. trace from the roots, what was not entered, with the relation false
+                   test `forall Node x: x.data <= limit`: an object that breaks it decides
+                   test `forall Node x: !(x.data < 0)`: an object that breaks it decides
+                   test `query Node x: x.data > 4 select x.data, x.name`: all objects that satisfy it are collected
+                   test `query Node x`: all objects that satisfy it are collected
 
-        `one-searcher`: 1 traversal, which counts instances
-        `held`: runs as the probe is_object_owned: 2 traversals
-        `pred(Node#2).size()`: evaluated as it is written: 1 traversal
-    "#]],
+            `one-searcher`: 1 traversal, which counts instances
+            `held`: runs as the probe is_object_owned: 2 traversals
+            `pred(Node#2).size()`: evaluated as it is written: 1 traversal
+        "#]],
     );
     check(
         "deal explain 'assertDisjoint(∀x ∈ Person : (Rmales(x) ∨ Rfemales(x)) ∧ ¬R/males, females(x))'",
@@ -85,8 +85,10 @@ fn rules_are_explained_without_a_heap() {
                    test `∀x ∈ Person : (Rmales(x) ∨ Rfemales(x)) ∧ ¬R/males, females(x)`: an object that breaks it decides
                    an edge to an object of an earlier relation fails assertDisjoint
               5. nothing is ignored any more: males, females
-              6. trace from the roots what was not entered, with all relations false
+              6. trace from the roots and what was ignored, what was not entered, with all relations false
                    test `∀x ∈ Person : (Rmales(x) ∨ Rfemales(x)) ∧ ¬R/males, females(x)`: an object that breaks it decides
+              if no root refers to males or females: one traversal more, for whether it lives
+              if a rule fails: all once more, for what breaks it
         "#]],
     );
     check(
@@ -141,7 +143,7 @@ fn with_a_heap_names_are_checked() {
                    test `forall Node x: !(x.data < 0)`: an object that breaks it decides
                    test `query Node x: x.data > 4 select x.data, x.name`: all objects that satisfy it are collected
                    test `query Node x`: all objects that satisfy it are collected
-              2. trace from the roots what was not entered, with the relation false
+              2. trace from the roots, what was not entered, with the relation false
                    test `forall Node x: x.data <= limit`: an object that breaks it decides
                    test `forall Node x: !(x.data < 0)`: an object that breaks it decides
                    test `query Node x: x.data > 4 select x.data, x.name`: all objects that satisfy it are collected

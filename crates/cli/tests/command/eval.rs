@@ -20,7 +20,7 @@ fn a_true_expression_exits_with_0_and_a_false_one_with_1() {
         expect![[r#"
             no (expected yes)
             error[false]: the expression is false
-              fingerprint: 1befe0e9881833c2
+              fingerprint: 9ac621303d17632c
             exit code 1
         "#]],
     );
@@ -29,7 +29,7 @@ fn a_true_expression_exits_with_0_and_a_false_one_with_1() {
         expect![[r#"
             no (expected yes)
             error[false]: the expression is false
-              fingerprint: 1befe0e9881833c2
+              fingerprint: 5b766afa04189a53
             exit code 1
         "#]],
     );
@@ -111,7 +111,7 @@ fn the_asking_thread_is_chosen() {
         expect![[r#"
             no (expected yes)
             error[false]: the expression is false
-              fingerprint: 1befe0e9881833c2
+              fingerprint: 4cefd47a0ecbb8b6
             exit code 1
         "#]],
     );
@@ -230,5 +230,16 @@ fn what_is_wrong_is_shown_with_its_place() {
           did you mean `Pool` or `static:pool`?
         exit code 2
     "#]],
+    );
+}
+
+#[test]
+fn heaps_in_files_have_no_labels() {
+    crate::check(
+        "eval list.heap 'forall Node x: !(x is done)'",
+        expect![[r#"
+            yes: the expression is true
+              note: the expression asks for labels, and heaps in files have none
+        "#]],
     );
 }

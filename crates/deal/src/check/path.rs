@@ -42,6 +42,9 @@ impl Checker<'_> {
         }
         if let Some(bound) = self.lets.get(name) {
             let (path, kinds) = bound.clone()?;
+            if let Start::Host(host) = path.start {
+                self.hosts.push(host);
+            }
             return Some((Path { span, ..path }, kinds));
         }
         let host = self.scope.hosts.iter().find(|(it, _)| it == name);
@@ -95,6 +98,7 @@ impl Checker<'_> {
             });
         }
         hosts[id].may_be_gone &= self.asks_death;
+        self.hosts.push(HostId(id as u32));
         Path {
             span,
             start: Start::Host(HostId(id as u32)),

@@ -57,6 +57,8 @@ impl Checker<'_> {
             is_object
         });
         self.lets.insert(name.text.clone(), value);
+        // It occurs where the name does.
+        self.hosts.clear();
     }
 
     fn rule(&mut self, rule: &syntax::Rule) {
@@ -100,11 +102,15 @@ impl Checker<'_> {
         let relations = std::mem::take(&mut self.relations);
         let quantifiers = std::mem::take(&mut self.quantifiers);
         let dereferences = std::mem::take(&mut self.dereferences);
+        let mut hosts = std::mem::take(&mut self.hosts);
+        hosts.sort_unstable();
+        hosts.dedup();
         Some(Program {
             statement: statement?,
             relations,
             quantifiers,
             dereferences,
+            hosts,
         })
     }
 

@@ -39,6 +39,11 @@ pub fn of(program: &Program) -> Mentions {
     it
 }
 
+/// Whether a path is `current_thread()`.
+pub fn is_asker(path: &Path) -> bool {
+    path.start == Start::Asker && path.steps.is_empty()
+}
+
 impl Mentions {
     fn gc(&mut self, assertion: &GcAssertion) {
         let mut target = |target: &Target| match target {
@@ -113,6 +118,8 @@ impl Mentions {
             Set::Running | Set::ReachAll | Set::Of(_) => {}
             Set::Stack(thread) | Set::Roots(thread) => match thread {
                 Thread::Named(name) => self.threads.push(name.clone()),
+                // A stack is a thread's, and who asks is a thread, with an object or without.
+                Thread::Object(path) if is_asker(path) => self.asker = true,
                 Thread::Object(path) => self.path(path),
             },
             Set::Reach(from, avoid) => {

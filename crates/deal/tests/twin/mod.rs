@@ -749,6 +749,10 @@ where
     fn threads(&self, thread: &Thread, env: &Env<V::Object>) -> Vec<String> {
         let object = match thread {
             Thread::Named(name) => return vec![name.clone()],
+            Thread::Object(path) if mentions::is_asker(path) => {
+                let asker = self.asker.expect("found out before");
+                return vec![self.world.view.threads()[asker].clone()];
+            }
             Thread::Object(path) => self.object(path, env),
         };
         let names = self.world.view.threads().iter().enumerate();

@@ -157,15 +157,6 @@ impl<E: Follows + Ord> Table<E> {
         self.young.len() + self.old.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
-        self.young.iter().chain(&self.old)
-    }
-
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&E) -> bool) {
-        self.young.retain(&mut keep);
-        self.old.retain(&mut keep);
-    }
-
     /// After a nursery collection: nothing is young any more.
     pub(crate) fn settle(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
         let survivors = self.young.drain(..).filter_map(|mut entry| {

@@ -10,7 +10,7 @@
 //! | 33 | asserted unshared | GC assertions |
 //! | 34 | free | |
 //! | 35 | asserted to be owned | GC assertions |
-//! | 36 | labelled | DeAL labels |
+//! | 36 | free | |
 //! | 37 | ignored while a relation is traced | DeAL exclusions |
 //! | 38 | sampled: the site is in the side table | dynamic object sampling |
 //! | 39 | external memory is accounted to it | heap sizing |

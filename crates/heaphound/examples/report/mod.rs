@@ -14,6 +14,7 @@ pub(crate) fn violation(
     let file = caller.file().rsplit('/').next().unwrap_or_default();
     let evidence = |(label, path)| Evidence { label, path };
     Finding {
+        rule: None,
         kind: kind.into(),
         severity: Severity::Error,
         message,

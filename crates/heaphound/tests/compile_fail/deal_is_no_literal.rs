@@ -1,4 +1,4 @@
-//! What a collection does not check.
+//! What is no text that can be read now.
 
 use heaphound::deal;
 

@@ -452,11 +452,11 @@ impl HeapInner {
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
-        let plan = self.prepare_summary(self.ground(&collector.traces));
+        let mut told = Vec::new();
+        let plan = self.prepare_summary(self.ground(&collector.traces), &mut told);
         let mut summed = None;
         // One view can be part of a collection. Whoever asks now has it; else those who always ask.
         let mut owed = Owed::default();
-        let mut told = Vec::new();
         match ask {
             Some(ask) => {
                 owed = ask();
@@ -542,7 +542,10 @@ impl HeapInner {
             }
         }
         if let (Some(plan), Some(summed)) = (&plan, summed) {
+            // Observers may ask for what has been found so far.
+            drop(assertions);
             self.observe_summary(plan, summed, collector.allocated_bytes, &mut told);
+            assertions = self.assertions.lock().unwrap();
         }
         let number = self.collections();
         assertions.note(number, told, &mut collector.verdict);

@@ -116,6 +116,11 @@ impl HeapSummary {
 #[derive(Default)]
 pub(crate) struct Summaries {
     observers: Vec<Registered>,
+    /// Whether a collection talks to the observers: it has them meanwhile, for they may register
+    /// others, let go of some, or ask for the last summary.
+    talking: bool,
+    /// The numbers of those that were let go meanwhile.
+    gone: Vec<u64>,
     /// Full collections since the heap was built.
     seen: u64,
     /// What the collection that runs has to count.
@@ -151,32 +156,19 @@ struct Current {
 }
 
 impl Summaries {
-    /// A full collection begins: who wants what?
-    fn prepare(&mut self, every: u32) {
-        self.seen += 1;
-        let own = every > 0 && self.seen.is_multiple_of(every.into());
-        self.due = match own {
-            true => Wants::Summary,
-            false => Wants::Nothing,
-        };
-        for registered in &mut self.observers {
-            let observer = &mut registered.observer;
-            // Whoever panics here will be told of when it observes.
-            let asked = catch_unwind(AssertUnwindSafe(|| observer.wants()));
-            registered.wants = asked.unwrap_or(Wants::Nothing);
-            self.due = self.due.max(registered.wants);
-        }
-    }
-
     /// What the collection that runs has to count.
     pub(crate) fn due(&self) -> Wants {
         self.due
     }
 
-    /// Takes out an observer.
+    /// Takes out an observer; what is answered is to be dropped when nothing is locked.
     pub(crate) fn remove(&mut self, number: u64) -> Option<Box<dyn Observer>> {
-        let place = self.observers.iter().position(|it| it.number == number)?;
-        Some(self.observers.remove(place).observer)
+        let place = self.observers.iter().position(|it| it.number == number);
+        let gone = place.map(|place| self.observers.remove(place).observer);
+        if gone.is_none() && self.talking {
+            self.gone.push(number);
+        }
+        gone
     }
 }
 
@@ -217,10 +209,38 @@ impl Heap {
 
 impl HeapInner {
     /// Called when a full collection begins. Answers what is to be counted, if anything is.
-    pub(crate) fn prepare_summary(&self, ground: Ground<'_>) -> Option<Plan> {
+    pub(crate) fn prepare_summary(
+        &self,
+        ground: Ground<'_>,
+        found: &mut Vec<Found>,
+    ) -> Option<Plan> {
+        let mut due = Wants::Nothing;
+        self.with_observers(|observers| {
+            for registered in observers {
+                let observer = &mut registered.observer;
+                let asked = catch_unwind(AssertUnwindSafe(|| observer.wants()));
+                registered.wants = asked.unwrap_or_else(|panic| {
+                    std::mem::forget(panic);
+                    let reaction = registered.reaction.clone().unwrap_or_default();
+                    let finding = panicked();
+                    found.push(Found {
+                        is_new: registered.told.insert(finding.fingerprint()),
+                        reaction,
+                        finding,
+                    });
+                    Wants::Nothing
+                });
+                due = due.max(registered.wants);
+            }
+        });
         let mut summaries = self.summaries.lock().unwrap();
-        summaries.prepare(self.config.summaries);
-        if summaries.due == Wants::Nothing {
+        summaries.seen += 1;
+        let every = self.config.summaries;
+        if every > 0 && summaries.seen.is_multiple_of(every.into()) {
+            due = due.max(Wants::Summary);
+        }
+        summaries.due = due;
+        if due == Wants::Nothing {
             return None;
         }
         let known = summaries.slots.classes();
@@ -229,17 +249,17 @@ impl HeapInner {
         }
         let slots = summaries.slots.clone();
         let parallel = self.config.collector_threads > 1;
-        let shapes = summaries.due == Wants::Shapes;
+        let shapes = due == Wants::Shapes;
         let assumed = || Assumed::new(ground, &summaries.backbones, &slots, parallel);
         Some(Plan {
-            wants: summaries.due,
+            wants: due,
             assumed: shapes.then(assumed).flatten(),
             slots,
         })
     }
 
     /// Keeps a summary and tells the observers. Called by a full collection, when all that
-    /// lives is marked.
+    /// lives is marked, with nothing locked that an observer may ask for.
     pub(crate) fn observe_summary(
         &self,
         plan: &Plan,
@@ -248,16 +268,19 @@ impl HeapInner {
         found: &mut Vec<Found>,
     ) {
         let collection = self.collections();
-        let summaries = &mut *self.summaries.lock().unwrap();
-        summaries.due = Wants::Nothing;
+        let mut assumed = {
+            let mut summaries = self.summaries.lock().unwrap();
+            summaries.due = Wants::Nothing;
+            std::mem::take(&mut summaries.backbones)
+        };
         let summary = Arc::new(summed.summary);
-        let (slots, assumed) = (&plan.slots, &mut summaries.backbones);
+        let slots = &plan.slots;
         let workers = summed.shapings;
         let shaped = plan.assumed.as_ref();
         let shaped = shaped.map(|assumed| Shaped { assumed, workers });
         self.inspect_marked(|view| {
             let wanted = plan.wants == Wants::Shapes;
-            let shapes = wanted.then(|| measure(view, &summary, slots, shaped, assumed));
+            let shapes = wanted.then(|| measure(view, &summary, slots, shaped, &mut assumed));
             let seen = Observed {
                 collection,
                 allocated_bytes,
@@ -269,26 +292,56 @@ impl HeapInner {
                     recounted: it.recounted,
                 }),
             };
-            for registered in &mut summaries.observers {
-                if registered.wants == Wants::Nothing {
-                    continue;
+            self.with_observers(|observers| {
+                for registered in observers {
+                    if registered.wants == Wants::Nothing {
+                        continue;
+                    }
+                    let observer = &mut registered.observer;
+                    // An observer that panics must not take the heap with it, nor must what it
+                    // panics with when that is dropped.
+                    let asked = catch_unwind(AssertUnwindSafe(|| observer.observe(view, &seen)));
+                    let findings = asked.unwrap_or_else(|panic| {
+                        std::mem::forget(panic);
+                        vec![panicked()]
+                    });
+                    let reaction = registered.reaction.clone().unwrap_or_default();
+                    found.extend(findings.into_iter().map(|finding| Found {
+                        is_new: registered.told.insert(finding.fingerprint()),
+                        reaction: reaction.clone(),
+                        finding,
+                    }));
                 }
-                let observer = &mut registered.observer;
-                // An observer that panics must not take the heap with it.
-                let asked = catch_unwind(AssertUnwindSafe(|| observer.observe(view, &seen)));
-                let findings = asked.unwrap_or_else(|_| vec![panicked()]);
-                let reaction = registered.reaction.clone().unwrap_or_default();
-                found.extend(findings.into_iter().map(|finding| Found {
-                    is_new: registered.told.insert(finding.fingerprint()),
-                    reaction: reaction.clone(),
-                    finding,
-                }));
-            }
+            });
         });
+        let mut summaries = self.summaries.lock().unwrap();
+        summaries.backbones = assumed;
         summaries.current = Some(Current {
             collection,
             allocated_bytes,
             summary,
         });
+    }
+
+    /// Talks to the observers with nothing locked.
+    fn with_observers(&self, talk: impl FnOnce(&mut Vec<Registered>)) {
+        let mut all = {
+            let mut summaries = self.summaries.lock().unwrap();
+            summaries.talking = true;
+            std::mem::take(&mut summaries.observers)
+        };
+        talk(&mut all);
+        let mut summaries = self.summaries.lock().unwrap();
+        summaries.talking = false;
+        let gone = std::mem::take(&mut summaries.gone);
+        let (gone, mut all): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|it| gone.contains(&it.number));
+        all.append(&mut summaries.observers);
+        summaries.observers = all;
+        drop(summaries);
+        for observer in gone {
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(observer)));
+            dropped.unwrap_or_else(std::mem::forget);
+        }
     }
 }

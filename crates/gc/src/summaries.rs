@@ -277,6 +277,10 @@ impl HeapInner {
                 found.extend(findings.into_iter().map(|it| (it, reaction.clone())));
             }
         });
+        // Where each class is allocated next is worth knowing.
+        for shared in self.mutators.lock().unwrap().iter() {
+            shared.forget_classes();
+        }
         summaries.current = Some(Current {
             collection,
             allocated_bytes,

@@ -125,6 +125,7 @@ fn order(m: &mut Mutator<'_>, system: Local<'_, System>, companies: usize, peopl
                 m.upcast(company)
             }
             false => {
+                // The line that the finding must name.
                 let person = m
                     .alloc(PeopleInit {
                         name: 0,
@@ -225,6 +226,14 @@ fn the_holder_is_named_and_an_order_is_shown() {
             "for example: static:system → System .all_orders → HashTable .entries → Object[]"
         );
         assert!(order.ends_with("] → People"));
+        // Where people are allocated, and nowhere else.
+        let source = include_str!("growth.rs").lines();
+        let line = source
+            .clone()
+            .position(|it| it.contains(".alloc(PeopleInit {"));
+        let site = format!("{}:{}:22", file!(), line.unwrap() + 1);
+        let note = format!("allocated at {site} (the only site seen)");
+        assert_eq!(finding.notes[0], note);
         // Told once, though it stands; with or without an example it is the same finding.
         let mut plain = finding.clone();
         plain.evidence.truncate(1);

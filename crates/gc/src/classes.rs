@@ -13,6 +13,7 @@ use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
 use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Shape, Trace};
+use crate::sites::Sites;
 
 /// A class of one heap.
 pub(crate) struct Class {
@@ -22,6 +23,7 @@ pub(crate) struct Class {
     pub(crate) slots: Vec<(u32, FieldKind)>,
     pub(crate) drop: Option<unsafe fn(*mut u8)>,
     descriptor: &'static Descriptor,
+    pub(crate) sites: Sites,
 }
 
 impl Class {
@@ -218,6 +220,7 @@ impl Class {
             drop: descriptor.drop,
             descriptor,
             info,
+            sites: Sites::default(),
         }
     }
 }

@@ -333,8 +333,7 @@ impl HeapInner {
                 let cursor = &shared.cursors[size_class.0 as usize + 1];
                 self.space.retire(cursor, size_class);
             }
-            shared.cursors[0].next.set(0);
-            shared.cursors[0].limit.set(0);
+            shared.cursors[0].clear();
             self.take_droppables(shared);
         }
         let known = collector.traces.len();

@@ -144,7 +144,7 @@ impl Expecting<'_, '_> {
         limit: usize,
         place: &'static Location<'static>,
     ) {
-        let class = ClassId(self.mutator.class_of(T::DESCRIPTOR));
+        let class = ClassId(self.mutator.known_class(T::DESCRIPTOR));
         let (mut assertions, site) = self.record(kind, place);
         let subclasses = self.subclasses;
         // Said again of the same class at the same place, it replaces what was said.

@@ -186,7 +186,7 @@ impl crate::raw::Mutator<'_> {
     /// Makes a class known to the heap before anything of it is allocated, so that rules can
     /// speak of it.
     pub fn know_class<T: crate::raw::Managed + ?Sized>(&self) {
-        self.class_of(T::DESCRIPTOR);
+        self.known_class(T::DESCRIPTOR);
     }
 
     /// Whether this share of what may be allocated until the next full collection has been:

@@ -26,6 +26,7 @@ mod policy;
 mod raw;
 mod safepoint;
 mod shapes;
+mod sites;
 mod stats;
 mod summaries;
 
@@ -43,6 +44,7 @@ pub use raw::{
     PlainArray, PlainCell, PlainData, Ref, RefArray, Root, Shape, Slot, Static, StoppedHeap,
     StoppedVisits, Str, Subject, Var, Weak, WeakMap, WeakSlot,
 };
+pub use sites::AllocationSite;
 pub use stats::{Cause, CollectionStats, HeapStats, Kind};
 pub use summaries::{HeapSummary, Observed, Observer, Shapes, Wants};
 

@@ -314,6 +314,10 @@ impl HeapInner {
                 }
             });
         });
+        // Where each class is allocated next is worth knowing.
+        for shared in self.mutators.lock().unwrap().iter() {
+            shared.forget_classes();
+        }
         let mut summaries = self.summaries.lock().unwrap();
         summaries.backbones = assumed;
         summaries.current = Some(Current {

@@ -5,15 +5,18 @@
 //! edge of the points-from graph. An object that shows the growth, with its path, is looked for
 //! only when a finding is new.
 //!
-//! The heap does not know where its objects were allocated, so that findings name no allocation
-//! sites; when it does, [`Watcher::describe`] is where they belong.
+//! A finding says where in the program its class is allocated, as far as the heap has seen it
+//! ([`Heap::allocation_sites`]): exactly where there is one site, else those that were sampled most.
+//! That is a note: as more is sampled it changes, and the finding stays the same.
 
 use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use heaphound_analysis::cork::{self, Candidate, Cork, Options};
-use heaphound_gc::{Heap, Observed, Observer, Reaction, Registration, StoppedHeap, Wants};
+use heaphound_gc::{
+    AllocationSite, Heap, Observed, Observer, Reaction, Registration, StoppedHeap, Wants,
+};
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint};
 use heaphound_heap::view::HeapView;
 
@@ -200,11 +203,50 @@ impl Watcher {
     ) -> Finding {
         let classes = heap.classes();
         let mut finding = cork::finding(candidate, classes, seen.slots, Some(seen.collection));
+        let sites = heap.allocation_sites(candidate.class);
+        if let Some(note) = allocated(&sites) {
+            finding.notes.insert(0, note);
+        }
         if self.told.insert(finding.fingerprint()) {
             let trail = cork::sample(heap, candidate, classes);
             let path = trail.map(|trail| trail.describe(heap));
             finding.evidence.extend(path.map(Evidence::example));
         }
         finding
+    }
+}
+
+/// Where a class is allocated, in words; sites come with that of most samples first.
+fn allocated(sites: &[AllocationSite]) -> Option<String> {
+    /// Sites that are named besides the first.
+    const NAMED: usize = 3;
+    let (most, others) = sites.split_first()?;
+    if most.only {
+        return Some(format!("allocated at {most} (the only site seen)"));
+    }
+    let mut text = match most.samples {
+        // Too little of the class has been allocated to tell which of them matters.
+        0 => format!("allocated at {most}"),
+        samples => format!("allocated most often at {most} (in {})", counted(samples)),
+    };
+    for site in others.iter().take(NAMED) {
+        text += &match site.samples {
+            0 => format!(", also at {site}"),
+            samples => format!(", also at {site} ({samples})"),
+        };
+    }
+    match others.len().saturating_sub(NAMED) {
+        0 => {}
+        1 => text += " and at one more site",
+        more => text += &format!(" and at {more} more sites"),
+    }
+    Some(text)
+}
+
+/// `1 sample`, `2 samples`
+fn counted(samples: u32) -> String {
+    match samples {
+        1 => "1 sample".into(),
+        samples => format!("{samples} samples"),
     }
 }

@@ -101,6 +101,14 @@ fn system<'a>(m: &mut Mutator<'a>) -> Local<'a, System> {
     system
 }
 
+/// What a finding says of where people are allocated: in `order`, and nowhere else.
+fn only_site_of_people() -> String {
+    let mut source = include_str!("growth.rs").lines();
+    let line = source.position(|it| it.trim() == ".alloc(PeopleInit {");
+    let site = format!("{}:{}:22", file!(), line.unwrap() + 1);
+    format!("allocated at {site} (the only site seen)")
+}
+
 /// Gives the table so many orders of companies and of people, in an array of its own, and the
 /// queue the first of them.
 fn order(m: &mut Mutator<'_>, system: Local<'_, System>, companies: usize, people: usize) {
@@ -125,6 +133,7 @@ fn order(m: &mut Mutator<'_>, system: Local<'_, System>, companies: usize, peopl
                 m.upcast(company)
             }
             false => {
+                // The line that the finding must name.
                 let person = m
                     .alloc(PeopleInit {
                         name: 0,
@@ -186,6 +195,8 @@ fn three_collections_of_the_order_processing_system() {
             (found[0].class, found[0].grown_bytes),
             (class("People"), 128)
         );
+        let told = &heap.findings()[0].finding;
+        assert_eq!(told.notes[0], only_site_of_people());
     }
 }
 
@@ -225,6 +236,7 @@ fn the_holder_is_named_and_an_order_is_shown() {
             "for example: static:system → System .all_orders → HashTable .entries → Object[]"
         );
         assert!(order.ends_with("] → People"));
+        assert_eq!(finding.notes[0], only_site_of_people());
         // Told once, though it stands; with or without an example it is the same finding.
         let mut plain = finding.clone();
         plain.evidence.truncate(1);

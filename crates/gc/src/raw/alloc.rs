@@ -2,18 +2,24 @@
 //!
 //! A mutator allocates small objects from cursors: one for each size class, or one
 //! for all of them where there is a nursery. When a cursor is used up it is
-//! refilled, which is also where safepoints, zeal and collections happen.
+//! refilled, which is also where safepoints, zeal and collections happen, and where
+//! samples are taken of what the program allocates where (`sites.rs`).
+
+use std::panic::Location;
+
+use heaphound_heap::ClassId;
 
 use super::header::{Header, Word};
 use super::mutator::{Local, Mutator, MutatorShared};
 use super::object::{Descriptor, Filler, Init, Managed};
-use super::region::{CARD, Raw};
+use super::region::{CARD, GRANULE, Raw};
 use super::sizes::{MAX_SMALL, SizeClass};
 use super::slot::mark_card;
 use super::space::{Cursor, Demand, Refusal};
 use super::trace::MAX_FIXED_BYTES;
 use crate::collect::{Cause, Kind};
 use crate::error::OutOfMemory;
+use crate::sites::Site;
 
 impl MutatorShared {
     /// Where objects of a size class are allocated.
@@ -29,7 +35,45 @@ impl MutatorShared {
         let (cached, class) = self.class_cache[place].get();
         (cached == key).then_some(class)
     }
+
+    /// Chooses where in a new run a sample is taken, if one is due: the run is cut there. Tells
+    /// whether it is the object of so many bytes for which the run was taken.
+    fn choose_sample(&self, cursor: &Cursor, cell: usize) -> bool {
+        let rest = cursor.rest();
+        if !self.is_sample_due(rest) {
+            return false;
+        }
+        // Every byte with the same chance, or a program that allocates in turns would be
+        // caught at the same turn again and again.
+        let byte = self.random() as usize % rest / GRANULE * GRANULE;
+        if byte >= cell {
+            cursor.cut(byte);
+        }
+        byte < cell
+    }
+
+    /// Counts bytes that were given out; tells whether it is time for a sample.
+    fn is_sample_due(&self, bytes: usize) -> bool {
+        let unsampled = self.unsampled.get() + bytes;
+        let is_due = unsampled >= SAMPLE_BYTES;
+        self.unsampled.set(if is_due { 0 } else { unsampled });
+        is_due
+    }
+
+    /// Marsaglia's xorshift.
+    fn random(&self) -> u32 {
+        let mut random = self.random.get();
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        self.random.set(random);
+        random
+    }
 }
+
+/// Bytes between two samples at least. A block and a chunk of the nursery have one each; runs
+/// that are shorter share one, for taking it costs more than they do.
+const SAMPLE_BYTES: usize = 16 << 10;
 
 /// A size that has a size class: of a large struct some other one, for code that is
 /// never reached but compiled all the same.
@@ -50,26 +94,33 @@ fn cache_place(descriptor: &'static Descriptor) -> (usize, usize) {
 impl<'a> Mutator<'a> {
     /// The number of a class in this heap, which gets it now if it has none.
     #[inline]
-    pub(crate) fn class_of(&self, descriptor: &'static Descriptor) -> u32 {
+    pub(super) fn class_of(&self, descriptor: &'static Descriptor, site: Site) -> u32 {
         match self.shared.cached_class(descriptor) {
             Some(class) => class,
-            None => self.class_of_slow(descriptor),
+            None => self.class_of_slow(descriptor, site),
         }
     }
 
+    /// The number of a class of which nothing is allocated now. It does not go to the cache:
+    /// where the first object is allocated would not be seen.
+    pub(crate) fn known_class(&self, descriptor: &'static Descriptor) -> u32 {
+        let class = self.heap.classes.of(descriptor);
+        class.unwrap_or_else(|error| panic!("{error}")).0
+    }
+
     #[cold]
-    fn class_of_slow(&self, descriptor: &'static Descriptor) -> u32 {
+    fn class_of_slow(&self, descriptor: &'static Descriptor, site: Site) -> u32 {
         let (key, place) = cache_place(descriptor);
         let in_region = cfg!(feature = "assertions") && self.shared.in_region();
         if in_region && let Some(class) = self.shared.noted_class(key) {
             return class;
         }
-        let class = self
-            .heap
-            .classes
-            .of(descriptor)
-            .unwrap_or_else(|error| panic!("{error}"))
-            .0;
+        let class = self.known_class(descriptor);
+        let sites = &self.heap.classes.get(ClassId(class)).sites;
+        // Classes that share a place in the cache are met over and over: that shows nothing new.
+        if !sites.is_met() || self.shared.class_cache[place].get().0 == 0 {
+            sites.meet(site);
+        }
         match in_region {
             // Not where the fast path would find it.
             true => self.shared.note_class(key, class),
@@ -83,6 +134,7 @@ impl<'a> Mutator<'a> {
     /// # Panics
     /// If a local in `init` belongs to another mutator.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc<I: Init>(&mut self, init: I) -> Result<Local<'a, I::Class>, OutOfMemory> {
         const {
             assert!(
@@ -118,7 +170,7 @@ impl<'a> Mutator<'a> {
                 return Ok(shared.push(Raw::of(at.cast())));
             }
         }
-        self.alloc_slow(init, descriptor)
+        self.alloc_slow(init, descriptor, Location::caller())
     }
 
     #[cold]
@@ -127,9 +179,10 @@ impl<'a> Mutator<'a> {
         &mut self,
         init: I,
         descriptor: &'static Descriptor,
+        site: Site,
     ) -> Result<Local<'a, I::Class>, OutOfMemory> {
-        let class = self.class_of(descriptor);
-        let place = self.reserve(size_of::<I::Class>())?;
+        let class = self.class_of(descriptor, site);
+        let place = self.reserve(size_of::<I::Class>(), class, site)?;
         // Still unclaimed here: if `build` panics, nothing has happened.
         let object = self.build(init, class);
         // SAFETY: `place` is free memory for this many bytes, and the claim below
@@ -161,9 +214,10 @@ impl<'a> Mutator<'a> {
         &mut self,
         class: u32,
         bytes: usize,
+        site: Site,
         write: impl FnOnce(*mut u8, &MutatorShared),
     ) -> Result<Local<'a, T>, OutOfMemory> {
-        let place = self.reserve(bytes)?;
+        let place = self.reserve(bytes, class, site)?;
         write(place.at, self.shared);
         let header = Header::new(Word::object(class, self.shared.epoch.get()));
         // SAFETY: `place` is free memory, as in `alloc`.
@@ -177,15 +231,15 @@ impl<'a> Mutator<'a> {
 
     /// Finds room for an object; may collect. The room is not taken until `claim`.
     #[inline]
-    fn reserve(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
+    fn reserve(&mut self, bytes: usize, class: u32, site: Site) -> Result<Place, OutOfMemory> {
         if bytes > MAX_SMALL {
-            return self.reserve_large(bytes);
+            return self.reserve_large(bytes, class, site);
         }
         let size_class = SizeClass::of(bytes);
         let cell = size_class.cell_bytes();
         let cursor = self.shared.cursor(size_class);
         if cursor.next.get() + cell > cursor.limit.get() {
-            self.refill(size_class)?;
+            self.refill(size_class, class, site)?;
         }
         Ok(Place {
             at: std::ptr::with_exposed_provenance_mut(cursor.next.get()),
@@ -219,12 +273,20 @@ impl<'a> Mutator<'a> {
     }
 
     #[cold]
-    fn reserve_large(&mut self, bytes: usize) -> Result<Place, OutOfMemory> {
+    fn reserve_large(
+        &mut self,
+        bytes: usize,
+        class: u32,
+        site: Site,
+    ) -> Result<Place, OutOfMemory> {
         self.before_refill(bytes)?;
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
             match self.heap.space.take_large(bytes, demand) {
                 Ok(raw) => {
+                    if self.shared.is_sample_due(bytes) {
+                        self.sample(class, site);
+                    }
                     return Ok(Place {
                         at: self.shared.base.object(raw),
                         size_class: None,
@@ -238,14 +300,21 @@ impl<'a> Mutator<'a> {
 
     /// Gets fresh room for the size class, collecting if need be.
     #[cold]
-    fn refill(&mut self, size_class: SizeClass) -> Result<(), OutOfMemory> {
+    fn refill(&mut self, size_class: SizeClass, class: u32, site: Site) -> Result<(), OutOfMemory> {
         let cell = size_class.cell_bytes();
+        if self.shared.cursor(size_class).uncut() {
+            self.sample(class, site);
+            if self.shared.cursor(size_class).rest() >= cell {
+                return Ok(());
+            }
+        }
         self.before_refill(cell)?;
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
             // A finalizer that ran meanwhile may have found room.
             let cursor = self.shared.cursor(size_class);
-            if cursor.next.get() + cell <= cursor.limit.get() {
+            cursor.uncut();
+            if cursor.rest() >= cell {
                 return Ok(());
             }
             let refusal = match &self.heap.nursery {
@@ -258,10 +327,9 @@ impl<'a> Mutator<'a> {
                         nursery.chunk_bytes()
                     };
                     if let Some((start, end)) = nursery.take(chunk, cell) {
-                        let cursor = &self.shared.cursors[0];
-                        cursor.next.set(self.shared.base.at(start).addr());
-                        cursor.limit.set(self.shared.base.at(end).addr());
-                        return Ok(());
+                        let base = self.shared.base;
+                        self.shared.cursors[0].enter(base.at(start).addr(), base.at(end).addr());
+                        break;
                     }
                     Refusal::CollectionDue
                 }
@@ -272,7 +340,7 @@ impl<'a> Mutator<'a> {
                             if self.heap.config.zeal.is_some() {
                                 self.heap.space.leave_one_cell(cursor, size_class);
                             }
-                            return Ok(());
+                            break;
                         }
                         Err(refusal) => refusal,
                     }
@@ -281,6 +349,19 @@ impl<'a> Mutator<'a> {
             self.collect_for(cell, refusal, &mut tried)?;
             demand = Demand::Collected;
         }
+        if self
+            .shared
+            .choose_sample(self.shared.cursor(size_class), cell)
+        {
+            self.sample(class, site);
+        }
+        Ok(())
+    }
+
+    /// Takes note of where an object is allocated, on behalf of all that are.
+    #[cold]
+    fn sample(&self, class: u32, site: Site) {
+        self.heap.classes.get(ClassId(class)).sites.sample(site);
     }
 
     fn before_refill(&mut self, bytes: usize) -> Result<(), OutOfMemory> {

@@ -7,6 +7,7 @@
 use std::any::TypeId;
 use std::fmt;
 use std::ops::{Deref, Range};
+use std::panic::Location;
 use std::ptr;
 
 use super::header::Header;
@@ -17,6 +18,7 @@ use super::region::Base;
 use super::slot::{Slot, foreign_reference, record};
 use super::trace::{ELEMENTS_OFFSET, LENGTH_OFFSET, array_len, plain_array, refs_bytes};
 use crate::error::OutOfMemory;
+use crate::sites::Site;
 
 /// An array of optional references. Dereferences to a slice of [`Slot`]s.
 #[repr(C)]
@@ -240,14 +242,16 @@ impl<T: Plain> PlainArray<T> {
 
 impl<'a> Mutator<'a> {
     /// Allocates an array of `len` null references.
+    #[track_caller]
     pub fn alloc_refs<T: Managed + ?Sized>(
         &mut self,
         len: usize,
     ) -> Result<Local<'a, RefArray<T>>, OutOfMemory> {
-        let class = self.class_of(RefArray::<T>::DESCRIPTOR);
+        let site = Location::caller();
+        let class = self.class_of(RefArray::<T>::DESCRIPTOR, site);
         self.check_len(len, 4)?;
         let bytes = refs_bytes(len);
-        self.alloc_with(class, bytes, |at, _| {
+        self.alloc_with(class, bytes, site, |at, _| {
             // SAFETY: room for `bytes`; null is a slot's valid content.
             unsafe {
                 at.write_bytes(0, bytes);
@@ -257,16 +261,18 @@ impl<'a> Mutator<'a> {
     }
 
     /// Allocates an array of plain data, all set to `value`.
+    #[track_caller]
     pub fn alloc_plain<T: Plain>(
         &mut self,
         len: usize,
         value: T,
     ) -> Result<Local<'a, PlainArray<T>>, OutOfMemory> {
-        let class = self.class_of(PlainArray::<T>::DESCRIPTOR);
+        let site = Location::caller();
+        let class = self.class_of(PlainArray::<T>::DESCRIPTOR, site);
         let (shift, offset) = const { plain_array(kind_of::<T>()) };
         self.check_len(len, 1 << shift)?;
         let bytes = offset + (len << shift);
-        self.alloc_with(class, bytes, |at, _| {
+        self.alloc_with(class, bytes, site, |at, _| {
             // SAFETY: room for `bytes`, of which the items take all behind `offset`.
             unsafe {
                 at.add(LENGTH_OFFSET).cast::<u32>().write(len as u32);
@@ -279,24 +285,29 @@ impl<'a> Mutator<'a> {
     }
 
     /// Allocates an array of bytes with the given contents.
+    #[track_caller]
     pub fn alloc_bytes(&mut self, bytes: &[u8]) -> Result<Local<'a, Bytes>, OutOfMemory> {
-        let class = self.class_of(Bytes::DESCRIPTOR);
-        self.alloc_bytes_of(class, bytes)
+        let site = Location::caller();
+        let class = self.class_of(Bytes::DESCRIPTOR, site);
+        self.alloc_bytes_of(class, bytes, site)
     }
 
     /// Allocates text.
+    #[track_caller]
     pub fn alloc_str(&mut self, text: &str) -> Result<Local<'a, Str>, OutOfMemory> {
-        let class = self.class_of(Str::DESCRIPTOR);
-        self.alloc_bytes_of(class, text.as_bytes())
+        let site = Location::caller();
+        let class = self.class_of(Str::DESCRIPTOR, site);
+        self.alloc_bytes_of(class, text.as_bytes(), site)
     }
 
     fn alloc_bytes_of<T: ?Sized>(
         &mut self,
         class: u32,
         bytes: &[u8],
+        site: Site,
     ) -> Result<Local<'a, T>, OutOfMemory> {
         self.check_len(bytes.len(), 1)?;
-        self.alloc_with(class, ELEMENTS_OFFSET + bytes.len(), |at, _| {
+        self.alloc_with(class, ELEMENTS_OFFSET + bytes.len(), site, |at, _| {
             // SAFETY: room for the length and the bytes.
             unsafe {
                 at.add(LENGTH_OFFSET)

@@ -219,6 +219,7 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> Entry<K, V> {
 
 impl<'a> Mutator<'a> {
     /// Allocates an empty weak-keyed map.
+    #[track_caller]
     pub fn alloc_weak_map<K: Managed + ?Sized, V: Managed + ?Sized>(
         &mut self,
     ) -> Result<Local<'a, WeakMap<K, V>>, OutOfMemory> {
@@ -226,6 +227,7 @@ impl<'a> Mutator<'a> {
     }
 
     /// Maps a key to a value, instead of what it was mapped to.
+    #[track_caller]
     pub fn weak_map_insert<K: Managed + ?Sized, V: Managed + ?Sized>(
         &mut self,
         map: Local<'_, WeakMap<K, V>>,
@@ -255,6 +257,7 @@ impl<'a> Mutator<'a> {
     /// Gives the map room for twice its live entries and leaves the dead ones out. The
     /// entries are made anew: no chain that somebody may be following ever changes
     /// but at its front.
+    #[track_caller]
     fn rehash<K: Managed + ?Sized, V: Managed + ?Sized>(
         &mut self,
         map: Local<'_, WeakMap<K, V>>,

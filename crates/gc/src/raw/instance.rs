@@ -7,6 +7,7 @@
 
 use std::any::TypeId;
 use std::ops::Deref;
+use std::panic::Location;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,6 +24,7 @@ use super::trace::{ELEMENTS_OFFSET, LENGTH_OFFSET, array_len, refs_bytes};
 use crate::classes::TooManyClasses;
 use crate::error::OutOfMemory;
 use crate::heap::{Heap, HeapInner};
+use crate::sites::Site;
 
 /// An instance of a dynamic class. Dereferences to the slice of its slots.
 #[repr(C)]
@@ -130,6 +132,8 @@ pub struct DynClass(Arc<DynClassInner>);
 
 struct DynClassInner {
     heap: u64,
+    /// The heap again, once an instance has been allocated; 0 before.
+    met: AtomicU64,
     info: ClassInfo,
     slots: usize,
     plain: usize,
@@ -293,6 +297,7 @@ impl ClassBuilder<'_> {
             .map_err(ClassError::TooMany)?;
         Ok(DynClass(Arc::new(DynClassInner {
             heap: self.heap.id,
+            met: AtomicU64::new(0),
             info,
             slots,
             plain,
@@ -307,24 +312,43 @@ impl<'a> Mutator<'a> {
     /// If the class is of another heap.
     #[track_caller]
     pub fn alloc_instance(&mut self, class: &DynClass) -> Result<Local<'a, Instance>, OutOfMemory> {
+        let site = Location::caller();
         let DynClassInner {
-            heap,
+            ref met,
             ref info,
             slots,
             plain,
+            ..
         } = *class.0;
-        assert!(
-            heap == self.heap.id,
-            "class `{}` is of another heap",
-            info.name
-        );
+        // One comparison tells that the heap is the right one and that the class has a site.
+        if met.load(Relaxed) != self.heap.id {
+            self.meet_instance(class, site);
+        }
         let bytes = refs_bytes(slots) + 8 * plain;
-        self.alloc_with(info.id.0, bytes, |at, _| {
+        self.alloc_with(info.id.0, bytes, site, |at, _| {
             // SAFETY: room for `bytes`; zero is valid for slots and plain words.
             unsafe {
                 at.write_bytes(0, bytes);
                 at.add(LENGTH_OFFSET).cast::<u32>().write(slots as u32);
             }
         })
+    }
+
+    #[cold]
+    #[track_caller]
+    fn meet_instance(&self, class: &DynClass, site: Site) {
+        let DynClassInner {
+            heap,
+            ref met,
+            ref info,
+            ..
+        } = *class.0;
+        assert!(
+            heap == self.heap.id,
+            "class `{}` is of another heap",
+            info.name
+        );
+        self.heap.classes.get(info.id).sites.meet(site);
+        met.store(heap, Relaxed);
     }
 }

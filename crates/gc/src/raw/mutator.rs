@@ -63,6 +63,10 @@ pub(crate) struct MutatorShared {
     /// Allocations until zeal collects.
     pub(super) zeal_countdown: Cell<u32>,
     pub(crate) runs_finalizers: Cell<bool>,
+    /// Bytes of runs since one was cut to take a sample.
+    pub(super) unsampled: Cell<usize>,
+    /// The state of a small random generator.
+    pub(super) random: Cell<u32>,
 }
 
 // SAFETY: H8.
@@ -109,11 +113,12 @@ const MAX_SCOPES: usize = 1 << 16;
 
 impl MutatorShared {
     pub(crate) fn new(heap: &HeapInner, name: String, locals: usize) -> Self {
+        let serial = next_serial();
         Self {
             name,
             thread: std::thread::current().id(),
             runs: AtomicBool::new(false),
-            serial: next_serial(),
+            serial,
             base: heap.base,
             stack: zeroed_cells(locals),
             height: Cell::new(Height(0)),
@@ -128,6 +133,8 @@ impl MutatorShared {
             noted_classes: RefCell::default(),
             zeal_countdown: Cell::new(0),
             runs_finalizers: Cell::new(false),
+            unsampled: Cell::new(0),
+            random: Cell::new((serial >> PLACE_BITS) as u32 | 1),
         }
     }
 

@@ -11,6 +11,12 @@ use super::region::Raw;
 impl MutatorShared {
     pub(crate) fn open_region(&self) {
         self.regions.borrow_mut().push(Vec::new());
+        self.forget_classes();
+    }
+
+    /// Lets the next allocation of each class take the slow path. Only the mutator itself, or
+    /// while the world is stopped.
+    pub(crate) fn forget_classes(&self) {
         for place in &self.class_cache {
             place.set((0, 0));
         }

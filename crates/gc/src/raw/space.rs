@@ -29,6 +29,43 @@ pub(crate) struct Cursor {
     pub(crate) limit: Cell<usize>,
     /// The next free run of the block, 0 if there is none.
     following: Cell<u32>,
+    /// Bytes of the run behind `limit`; see [`Cursor::cut`].
+    held: Cell<u32>,
+}
+
+impl Cursor {
+    /// Gives the cursor a run, by addresses.
+    pub(crate) fn enter(&self, start: usize, end: usize) {
+        self.next.set(start);
+        self.limit.set(end);
+        self.held.set(0);
+    }
+
+    /// Leaves the cursor without a run.
+    pub(crate) fn clear(&self) {
+        self.enter(0, 0);
+        self.following.set(0);
+    }
+
+    /// Bytes until the end of the run.
+    pub(crate) fn rest(&self) -> usize {
+        self.limit.get() + self.held.get() as usize - self.next.get()
+    }
+
+    /// Holds back all but the first bytes of the run, so that whoever needs more has to say so.
+    pub(crate) fn cut(&self, keep: usize) {
+        let held = self.rest() - keep;
+        self.limit.set(self.next.get() + keep);
+        self.held
+            .set(u32::try_from(held).expect("a run is shorter than 4 GiB"));
+    }
+
+    /// Gives back what was held back; tells whether anything was.
+    pub(crate) fn uncut(&self) -> bool {
+        let held = self.held.take() as usize;
+        self.limit.set(self.limit.get() + held);
+        held > 0
+    }
 }
 
 /// Blocks and large objects of one heap.
@@ -209,8 +246,7 @@ impl Space {
         debug_assert!(word.is_free() && word.run_cells() > 0);
         let start = self.base.object(run).addr();
         let bytes = word.run_cells() as usize * size_class.cell_bytes();
-        cursor.next.set(start);
-        cursor.limit.set(start + bytes);
+        cursor.enter(start, start + bytes);
         let block = Pages::offset(self.pages.head(run.page()));
         cursor.following.set(match word.next_run() {
             0 => 0,
@@ -231,7 +267,8 @@ impl Space {
     /// Answers the first free run from there on, null if there is none.
     fn free_rest(&self, cursor: &Cursor, from: usize, size_class: SizeClass) -> Raw {
         let following = Raw(cursor.following.get());
-        let cells = (cursor.limit.get() - from) / size_class.cell_bytes();
+        let end = cursor.next.get() + cursor.rest();
+        let cells = (end - from) / size_class.cell_bytes();
         if cells == 0 {
             return following;
         }
@@ -331,9 +368,7 @@ impl Space {
     /// block is offered to others.
     pub(crate) fn retire(&self, cursor: &Cursor, size_class: SizeClass) {
         let first = self.free_rest(cursor, cursor.next.get(), size_class);
-        cursor.next.set(0);
-        cursor.limit.set(0);
-        cursor.following.set(0);
+        cursor.clear();
         let cell = size_class.cell_bytes();
         if first.is_null() {
             return;

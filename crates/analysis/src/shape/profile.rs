@@ -223,13 +223,14 @@ impl Invariants {
 
     fn test(&self, measure: &Measure) -> Vec<Violation> {
         let mut found = Vec::new();
-        let mut tell = |broken, expected: String, count: u64, found_text: String| {
+        let mut tell = |broken, expected: String, (count, fewer): (u64, bool), found_text| {
             found.push(Violation {
                 class: measure.class.clone(),
                 looked_like: self.looks_like,
                 broken,
                 expected,
                 count,
+                fewer,
                 found: found_text,
             });
         };
@@ -246,6 +247,7 @@ impl Invariants {
                 Metric::Quirk(_) => format!("{count}"),
                 Metric::Range(..) => format!("{share:.2} %"),
             };
+            let count = (count, metric.exceeds(count, n));
             tell(Broken::Degree(name), metric.to_string(), count, text);
         }
         let point = point(measure);
@@ -267,7 +269,7 @@ impl Invariants {
                 tell(
                     Broken::Relation(relation.clone()),
                     relation.to_string(),
-                    off_by,
+                    (off_by, off < 0),
                     text,
                 );
             }
@@ -276,7 +278,7 @@ impl Invariants {
         for relation in matches.filter(|_| n > 0 && !measure.matches.is_empty()) {
             if !matching::holds(relation, measure) {
                 let broken = Broken::Match(relation.clone());
-                tell(broken, relation.to_string(), 0, "others".into());
+                tell(broken, relation.to_string(), (0, false), "others".into());
             }
         }
         found

@@ -12,7 +12,8 @@ use structures::{Dice, Structure, learn_structure};
 
 #[test]
 fn correct_structures_of_few_nodes_raise_no_alarm() {
-    let kinds: [(&str, fn(usize, &mut Dice) -> Structure); 6] = [
+    type Make = fn(usize, &mut Dice) -> Structure;
+    let kinds: [(&str, Make); 6] = [
         ("singly", |n, _| Structure::singly_linked(n)),
         ("doubly", |n, _| Structure::doubly_linked(n)),
         ("complete", |n, _| Structure::complete_tree(n, false)),

@@ -101,8 +101,9 @@ fn check(usual: u32, builder: HeapBuilder, zeal: u32, wants: Wants, inquires: bo
         let watch = heap.observe(Box::new(Comparing { wants, seen }), None);
         let inquiry = inquires.then(|| heap.inquire(Box::new(Tracing), None));
         let setting = Setting {
-            collects_by_itself: zeal > 0,
-            exact_finalization: true,
+            // The nursery is so small that litter fills it.
+            collects_by_itself: true,
+            exact_finalization: zeal > 0,
             shared: None,
         };
         let afterlife = run_attached(&heap, "main", setting, &program);

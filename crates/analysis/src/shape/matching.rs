@@ -275,6 +275,18 @@ pub(super) fn holds(relation: &Relation, measure: &Measure) -> bool {
     sum == 0
 }
 
+/// Whether one slot of the structure leads back where all others came from.
+pub(super) fn leads_back(measure: &Measure) -> bool {
+    let slots = || measure.recursive.keys();
+    let sum = |prefix: &str, slot: &str| measure.matches.get(&format!("{prefix}.{slot}")).copied();
+    slots().any(|up| {
+        let down = slots().filter(|slot| *slot != up);
+        let down = down.map(|slot| sum(FORTH, slot));
+        let down = down.reduce(|a, b| Some(a?.wrapping_add(b?)));
+        down.flatten().is_some_and(|it| Some(it) == sum(BACK, up))
+    })
+}
+
 /// The slots that a matching speaks of.
 pub(super) struct Parts<'a> {
     /// Whose targets are each object once.

@@ -55,6 +55,14 @@ impl Metric {
         }
     }
 
+    /// Whether more than so many of all objects were to be expected.
+    pub(super) fn exceeds(self, count: u64, instances: u64) -> bool {
+        match self {
+            Self::Quirk(expected) => count < expected,
+            Self::Range(min, _) => (count as f64) < min.part() * instances as f64,
+        }
+    }
+
     /// Whether so many of all objects agree with what was learnt.
     pub(super) fn allows(self, count: u64, instances: u64) -> bool {
         match self {

@@ -10,9 +10,9 @@ use crate::slot::SlotIds;
 use crate::summary::live;
 
 /// Objects that a violation is about, at most `limit`, in the order of the view: those that
-/// have the degree in question; those that a matching leaves over or has twice; for a
+/// have a degree that too many have; those that a matching leaves over or has twice; for a
 /// relation with too few references, those whose slots are null; with too many, those that
-/// more than one refers to.
+/// its slots refer to more than once, unless that is usual.
 pub fn offenders<T: Traceable>(
     view: &T,
     backbones: &Backbones,
@@ -39,6 +39,8 @@ pub fn offenders<T: Traceable>(
         counts.get(it).copied().unwrap_or(0)
     };
     match &violation.broken {
+        // Those that have it are right; the others show where they are too many.
+        Broken::Degree(_) if violation.fewer => Vec::new(),
         Broken::Degree(name) => match (name.strip_prefix("in"), name.strip_prefix("out")) {
             (Some(degree), _) => objects(&|it| has(count(&edges.incoming, it), degree)),
             (_, Some(degree)) => objects(&|it| has(count(&edges.outgoing, it), degree)),
@@ -49,7 +51,6 @@ pub fn offenders<T: Traceable>(
             objects(&|it| odd.contains(it))
         }
         Broken::Relation(relation) => {
-            let shared: Vec<T::Object> = objects(&|it| count(&edges.incoming, it) > 1);
             let own = |slot: &str| relation.terms.contains_key(slot);
             let full: BTreeSet<T::Object> = edges
                 .own
@@ -57,9 +58,17 @@ pub fn offenders<T: Traceable>(
                 .filter(|(slot, ..)| own(slot))
                 .map(|&(_, from, _)| from)
                 .collect();
-            match violation.found.ends_with("more") && !shared.is_empty() {
-                true => shared,
-                false => objects(&|it| !full.contains(it)),
+            if violation.fewer {
+                return objects(&|it| !full.contains(it));
+            }
+            // So many references too many lead to so many objects that have one already, or to
+            // others: if more are shared, that is how the structure is made.
+            let parts: Vec<&str> = relation.terms.keys().map(String::as_str).collect();
+            let times = edges.times(&parts);
+            let shared = edges.objects.iter().filter(|it| count(&times, it) > 1);
+            match shared.count() as u64 <= violation.count {
+                true => objects(&|it| count(&times, it) > 1),
+                false => Vec::new(),
             }
         }
     }
@@ -116,19 +125,25 @@ impl<O: Copy + Ord> Edges<O> {
         edges
     }
 
+    /// How often slots refer to each object.
+    fn times(&self, slots: &[&str]) -> BTreeMap<O, usize> {
+        let own = self.own.iter().map(|(slot, _, to)| (slot, *to));
+        let held = self.held.iter().map(|(slot, to)| (slot, *to));
+        let mut times: BTreeMap<O, usize> = BTreeMap::new();
+        for (_, to) in own
+            .chain(held)
+            .filter(|(slot, _)| slots.contains(&slot.as_str()))
+        {
+            *times.entry(to).or_default() += 1;
+        }
+        times
+    }
+
     /// The objects that a matching leaves over or has twice; of pairs, where they start.
     fn unmatched(&self, relation: &Relation) -> BTreeSet<O> {
         let parts = matching::Parts::of(relation);
         if parts.back.is_empty() {
-            let own = self.own.iter().map(|(slot, _, to)| (slot, *to));
-            let held = self.held.iter().map(|(slot, to)| (slot, *to));
-            let mut times: BTreeMap<O, usize> = BTreeMap::new();
-            for (_, to) in own
-                .chain(held)
-                .filter(|(slot, _)| parts.to.contains(&slot.as_str()))
-            {
-                *times.entry(to).or_default() += 1;
-            }
+            let times = self.times(&parts.to);
             let odd = self.objects.iter().filter(|it| times.get(it) != Some(&1));
             return odd.copied().collect();
         }

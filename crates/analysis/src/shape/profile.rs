@@ -11,6 +11,7 @@ use super::{Broken, Distribution, Measure, Metric, Shape, Violation, shape_of};
 /// What is true of the recursive data structures of a program, by the names of their
 /// backbones.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The version of this form.
     pub schema_version: u32,
@@ -20,6 +21,7 @@ pub struct Profile {
 
 /// What is true of one backbone.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Invariants {
     /// The class between two objects of the backbone, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,13 +95,26 @@ impl Profile {
     /// A profile from JSON.
     ///
     /// # Errors
-    /// If it is not one; the error says where and why.
+    /// If it is not one, or somebody has written into it what cannot be meant; the error says
+    /// where and why.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let profile: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        match profile.schema_version {
-            SCHEMA_VERSION => Ok(profile),
-            other => Err(format!("profiles of version {other} are not known here")),
+        /// Others may have other fields.
+        #[derive(Deserialize)]
+        struct Version {
+            schema_version: u32,
         }
+        let tell = |error: serde_json::Error| error.to_string();
+        let version: Version = serde_json::from_str(text).map_err(tell)?;
+        match version.schema_version {
+            SCHEMA_VERSION => {}
+            other => return Err(format!("profiles of version {other} are not known here")),
+        }
+        let profile: Self = serde_json::from_str(text).map_err(tell)?;
+        for (class, invariants) in &profile.backbones {
+            let checked = invariants.check();
+            checked.map_err(|error| format!("{class}: {error}"))?;
+        }
+        Ok(profile)
     }
 }
 
@@ -114,8 +129,31 @@ fn metrics(measure: &Measure) -> impl Iterator<Item = (String, u64)> {
 }
 
 impl Invariants {
+    /// Whether it can have been learnt. The error says what cannot.
+    fn check(&self) -> Result<(), String> {
+        for (name, metric) in &self.degrees {
+            let sides = ["in", "out"].iter();
+            let degree = sides.filter_map(|side| name.strip_prefix(side)).next();
+            if !degree.is_some_and(|it| DEGREES.contains(&it)) {
+                return Err(format!("{name} is no degree"));
+            }
+            match metric {
+                Metric::Range(min, max) if min > max => {
+                    return Err(format!("{name}: nothing lies in {metric}"));
+                }
+                _ => {}
+            }
+        }
+        if let Some((least, most)) = self.instances.filter(|it| it.0 > it.1) {
+            return Err(format!("from {least} to {most} instances there are none"));
+        }
+        self.relations.check()?;
+        let mut matches = self.matches.iter().flatten();
+        matches.try_for_each(Relation::check)
+    }
+
     fn learn(&mut self, measure: &Measure) {
-        self.measures += 1;
+        self.measures = self.measures.saturating_add(1);
         self.through.clone_from(&measure.through);
         self.relations.learn(measure);
         let n = measure.instances;
@@ -153,7 +191,7 @@ impl Invariants {
             *self = other;
             return;
         }
-        self.measures += other.measures;
+        self.measures = self.measures.saturating_add(other.measures);
         self.relations.merge(other.relations);
         match (&mut self.matches, other.matches) {
             (Some(ours), Some(theirs)) => ours.retain_mut(|it| {
@@ -185,13 +223,14 @@ impl Invariants {
 
     fn test(&self, measure: &Measure) -> Vec<Violation> {
         let mut found = Vec::new();
-        let mut tell = |broken, expected: String, count: u64, found_text: String| {
+        let mut tell = |broken, expected: String, (count, fewer): (u64, bool), found_text| {
             found.push(Violation {
                 class: measure.class.clone(),
                 looked_like: self.looks_like,
                 broken,
                 expected,
                 count,
+                fewer,
                 found: found_text,
             });
         };
@@ -208,6 +247,7 @@ impl Invariants {
                 Metric::Quirk(_) => format!("{count}"),
                 Metric::Range(..) => format!("{share:.2} %"),
             };
+            let count = (count, metric.exceeds(count, n));
             tell(Broken::Degree(name), metric.to_string(), count, text);
         }
         let point = point(measure);
@@ -229,7 +269,7 @@ impl Invariants {
                 tell(
                     Broken::Relation(relation.clone()),
                     relation.to_string(),
-                    off_by,
+                    (off_by, off < 0),
                     text,
                 );
             }
@@ -238,7 +278,7 @@ impl Invariants {
         for relation in matches.filter(|_| n > 0 && !measure.matches.is_empty()) {
             if !matching::holds(relation, measure) {
                 let broken = Broken::Match(relation.clone());
-                tell(broken, relation.to_string(), 0, "others".into());
+                tell(broken, relation.to_string(), (0, false), "others".into());
             }
         }
         found

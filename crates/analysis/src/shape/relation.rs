@@ -7,7 +7,8 @@
 //! no constant term, so that what was learnt of one list holds of ten.
 //!
 //! All that must be kept of the points is a basis: a relation that holds for these holds
-//! for all sums of them, and other points would have become part of the basis.
+//! for all sums of them, and other points would have become part of the basis. A point that
+//! comes again, because the program is idle or the same heap was learnt twice, proves nothing.
 //!
 //! First the relations that a person would look for are tried, slot by slot; then whatever
 //! else depends on the rest, if it is simple. Roots are left out: they come and go.
@@ -25,6 +26,7 @@ pub(super) type Point = BTreeMap<String, i64>;
 
 /// A sum of counts that is always 0.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Relation {
     /// What is added up, and how many times.
     pub terms: BTreeMap<String, i64>,
@@ -35,6 +37,7 @@ pub struct Relation {
 
 /// The relations of one backbone, and what they were learnt from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Relations {
     /// What holds.
     pub hold: Vec<Relation>,
@@ -42,6 +45,9 @@ pub struct Relations {
     basis: Vec<Point>,
     /// Points since that were sums of these.
     confirmed: u64,
+    /// The point that was met last.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    last: Point,
 }
 
 pub(super) const INSTANCES: &str = "instances";
@@ -56,7 +62,24 @@ const MOST_TERMS: usize = 4;
 /// With more counts, only the obvious relations are looked for.
 const MOST_COUNTS: usize = 40;
 
+/// The largest count that a heap can have, and the most times that one is added up: with these,
+/// sums do not overflow.
+const MOST_COUNTED: i64 = 1 << 48;
+const MOST_TIMES: i64 = 1 << 20;
+
 impl Relations {
+    /// Whether all numbers can have been counted. The error says which cannot.
+    pub(super) fn check(&self) -> Result<(), String> {
+        for point in self.basis.iter().chain([&self.last]) {
+            for (name, &count) in point {
+                if !(0..=MOST_COUNTED).contains(&count) {
+                    return Err(format!("{count} of {name} cannot have been counted"));
+                }
+            }
+        }
+        self.hold.iter().try_for_each(Relation::check)
+    }
+
     /// Learns from a measure.
     pub(super) fn learn(&mut self, measure: &Measure) {
         self.add(point(measure));
@@ -73,9 +96,11 @@ impl Relations {
         }
         // Whoever knew all that both know has been confirmed by the other.
         if self.basis.len() == before.0 {
-            self.confirmed += before.1 + other.confirmed;
+            let both = before.1.saturating_add(other.confirmed);
+            self.confirmed = self.confirmed.saturating_add(both);
         } else if self.basis.len() == theirs {
-            self.confirmed = other.confirmed + before.1 + before.0 as u64;
+            let ours = before.1.saturating_add(before.0 as u64);
+            self.confirmed = other.confirmed.saturating_add(ours);
         } else {
             self.confirmed = 0;
         }
@@ -90,9 +115,11 @@ impl Relations {
     }
 
     fn add(&mut self, point: Point) {
-        if point.values().all(|&count| count == 0) {
+        let again = point == self.last || self.basis.contains(&point);
+        if again || point.values().all(|&count| count == 0) {
             return;
         }
+        self.last.clone_from(&point);
         let mut names: Vec<&str> = self.names();
         names.extend(point.keys().map(String::as_str));
         names.sort_unstable();
@@ -104,7 +131,7 @@ impl Relations {
                 self.basis.push(point);
                 self.confirmed = 0;
             }
-            false => self.confirmed += 1,
+            false => self.confirmed = self.confirmed.saturating_add(1),
         }
     }
 
@@ -140,7 +167,7 @@ impl Relations {
 
     fn find(&self) -> Vec<Relation> {
         let mut names = self.names();
-        let points = self.basis.len() as u64 + self.confirmed;
+        let points = self.confirmed.saturating_add(self.basis.len() as u64);
         if points < ENOUGH_POINTS {
             return Vec::new();
         }
@@ -245,6 +272,16 @@ pub(super) fn point(measure: &Measure) -> Point {
 }
 
 impl Relation {
+    /// Whether it can be added up.
+    pub(super) fn check(&self) -> Result<(), String> {
+        for (name, &times) in &self.terms {
+            if !(-MOST_TIMES..=MOST_TIMES).contains(&times) {
+                return Err(format!("{times} times {name} is too much"));
+            }
+        }
+        Ok(())
+    }
+
     fn new(terms: &[(&str, i64)]) -> Self {
         Self::of(terms.iter().map(|&(name, times)| (name.into(), times)))
     }

@@ -18,6 +18,8 @@ pub struct Violation {
     /// How many objects have that degree, or how many references a relation is off by; 0 if
     /// that is not known.
     pub count: u64,
+    /// Whether there are fewer than there should be; then no object that has the degree offends.
+    pub fewer: bool,
     /// What it is.
     pub found: String,
 }

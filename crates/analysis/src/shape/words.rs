@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Measure;
+use super::{Measure, matching};
 
 /// What a recursive data structure looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -99,6 +99,9 @@ pub fn shape_of(measure: &Measure) -> Shape {
         (1, false) if unshared && in_0 == 0 && out_0 == 0 => Shape::CircularList,
         (1, false) if unshared => Shape::SinglyLinkedList,
         (1, false) if out_0 > 0 && few(out_2 + out_more) => Shape::ParentTree,
+        // There and back again, however short the lists are.
+        (2, false) if matching::leads_back(measure) => Shape::DoublyLinkedList,
+        (3, false) if matching::leads_back(measure) => Shape::BinaryTreeWithParents,
         // In a list each gets as many as it has, in most places both.
         (2, false)
             if few(in_more + out_more)

@@ -216,7 +216,7 @@ fn the_holder_is_named_and_an_order_is_shown() {
                 order(&mut m, system, 40 - day, 30 * day);
                 // Other work, without which a table that is made anew each day would be most of
                 // what is allocated: then it grows less and less for the bytes that go by.
-                m.alloc_plain::<u64>(100_000).unwrap();
+                m.alloc_plain(100_000, 0u64).unwrap();
             }
             m.collect();
         }

@@ -400,28 +400,42 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
         let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
         let mut overlaps = false;
         let mut ignored = Vec::new();
-        for (number, relation) in plan.relations.iter().enumerate() {
-            let related: Vec<bool> = (0..relations).map(|it| it == number).collect();
-            let tests = self.tests(related, &decided);
+        let tests = |number| {
+            let related = (0..relations).map(|it| it == number).collect();
+            self.tests(related, &decided)
+        };
+        let tests: Vec<_> = (0..=relations).map(tests).collect();
+        // Where nothing is tested any more, and no relations are to be told apart, there is nothing
+        // to be learned.
+        let ends = tests.iter().rposition(|it| !it.tests.is_empty());
+        let ends = ends.map_or(0, |last| last + 1);
+        let ends = if relations > 1 {
+            ends.max(relations)
+        } else {
+            ends
+        };
+        for (number, relation) in plan.relations.iter().enumerate().take(ends) {
+            let tests = &tests[number];
             let mut excluded = Vec::new();
             for part in &relation.parts {
                 excluded.extend(series.exclude(ground, number, part));
                 let phase = series.phase(number, setting.starts(ground, part.source.as_ref()));
                 let earlier = (series.marks[0], series.marks[number]);
                 let visits = &mut series.visits;
-                overlaps |= self.phase(visits, &phase, &tests, earlier, &excluded, &mut found);
+                overlaps |= self.phase(visits, &phase, tests, earlier, &excluded, &mut found);
             }
             ignored.append(&mut excluded);
         }
-        let tests = self.tests(vec![false; relations], &decided);
-        if !tests.ends.is_empty() && tests.ends.iter().all(|it| it.load(Relaxed)) {
+        let tests = &tests[relations];
+        let is_decided = !tests.ends.is_empty() && tests.ends.iter().all(|it| it.load(Relaxed));
+        if is_decided || ends <= relations {
             return self.outcomes(found, &decided, overlaps);
         }
         // What was ignored may be known to nobody else that is left.
         ignored.extend(setting.starts(ground, None));
         let phase = series.phase(relations, ignored);
         let nothing = (series.marks[0], series.marks[0]);
-        self.phase(&mut series.visits, &phase, &tests, nothing, &[], &mut found);
+        self.phase(&mut series.visits, &phase, tests, nothing, &[], &mut found);
         self.outcomes(found, &decided, overlaps)
     }
 

@@ -47,7 +47,7 @@ pub struct Args {
     window: u16,
 
     /// The rank above which a class is reported; 100 for `ratio`, 0 for `slope`.
-    #[arg(long, value_name = "RANK")]
+    #[arg(long, value_name = "RANK", value_parser = rank)]
     threshold: Option<f64>,
 
     /// Show how two snapshots differ, class by class: the first and the last.
@@ -65,6 +65,14 @@ pub struct Args {
     /// How many classes the table lists.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
+}
+
+/// A rank that others can be above.
+fn rank(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rank) if f64::is_finite(rank) => Ok(rank),
+        _ => Err("a number is wanted".into()),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -219,18 +219,21 @@ impl<'s, T: Traceable> Reached<'s, T> {
         self.found.get(&target).copied()
     }
 
+    /// The objects on the path to one of the targets, from its end; none if it was not found.
+    pub fn back(&self, target: T::Object) -> impl Iterator<Item = T::Object> {
+        let mut at = self.order(target).unwrap_or(START);
+        std::iter::from_fn(move || {
+            // `START` is beyond every queue.
+            let (object, before) = *self.queue.get(at as usize)?;
+            at = before;
+            Some(object)
+        })
+    }
+
     /// The path to one of the targets.
     pub fn trail(&self, target: T::Object) -> Option<Trail<T::Object>> {
-        let mut at = self.order(target)?;
-        let mut objects = Vec::new();
-        loop {
-            let (object, before) = self.queue[at as usize];
-            objects.push(object);
-            if before == START {
-                break;
-            }
-            at = before;
-        }
+        self.order(target)?;
+        let mut objects: Vec<T::Object> = self.back(target).collect();
         objects.reverse();
         let mut starts = self.starts.iter();
         let first = starts.find(|(_, start)| *start == objects[0]);

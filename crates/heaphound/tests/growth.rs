@@ -412,3 +412,34 @@ fn a_lost_link_is_found_and_shown() {
         assert!(paths.iter().any(|it| it == lost), "{paths:#?}");
     }
 }
+
+#[derive(Managed)]
+#[repr(C)]
+struct Link {
+    header: Header,
+    next: Slot<Link>,
+}
+
+/// An example is looked for among many objects, and the way to each may be as long as the heap.
+#[test]
+fn an_example_of_a_long_list_is_soon_found() {
+    let heap = Heap::builder().initial_bytes(256 << 20).build().unwrap();
+    let (reaction, kept) = keeping();
+    let growth = Growth::new().register(&heap, Some(reaction));
+    let mut m = heap.attach("main").unwrap();
+    let root = m.static_root::<Link>("list");
+    for _ in 0..8 {
+        for _ in 0..50_000 {
+            let mut m = m.scope();
+            let next = root.get(&m).map(|it| m.local(it));
+            let link = m.alloc(LinkInit { next }).unwrap();
+            root.set(&m, Some(&m[link]));
+        }
+        m.collect();
+    }
+    assert_eq!(growth.candidates().len(), 1);
+    assert_eq!(kept.lock().unwrap().len(), 1);
+    let longest = heap.stats().history.iter().map(|it| it.pause).max();
+    // To follow the ways to all that are looked at takes a minute.
+    assert!(longest.unwrap().as_secs() < 5, "{longest:?}");
+}

@@ -46,13 +46,18 @@ pub fn sample<T: Traceable>(
     let step = objects.len().div_ceil(MOST_LOOKED_AT).max(1);
     let objects: Vec<T::Object> = objects.into_iter().step_by(step).collect();
     let reached = Reached::new(view, &mut view.visits(), &Search::everywhere(), &objects);
-    let along = |trail: &Trail<T::Object>| {
-        let before = trail.objects.iter().rev().skip(1);
+    let along = |object: T::Object| {
+        let before = reached.back(object).skip(1);
         let same = before
             .zip(&holders)
-            .take_while(|(object, holder)| is(**object, holder));
+            .take_while(|(object, holder)| is(*object, holder));
         same.count()
     };
-    let trails = objects.iter().filter_map(|&object| reached.trail(object));
-    trails.min_by_key(|trail| (std::cmp::Reverse(along(trail)), trail.objects.len()))
+    // Only one way is told: a way down a list may be as long as the heap.
+    let found = objects
+        .into_iter()
+        .filter_map(|object| Some((object, reached.order(object)?)));
+    let (best, _) =
+        found.min_by_key(|&(object, order)| (std::cmp::Reverse(along(object)), order))?;
+    reached.trail(best)
 }

@@ -28,8 +28,8 @@ fn what_grows_is_told_with_what_holds_it() {
                 static:system → OrderSystem#1
                   .allOrders → HashTable#1
                   .entries → Entry[]#1
-                  [10] → Entry#8
-                  .order → Person#1
+                  [1] → Entry#1
+                  .order → Person#18
               note: Entry.order → Person: 20 references to 640 bytes, growing
               note: Entry[][*] → Entry: 20 references to 320 bytes, growing
               note: Entry.next → Entry: 3 references to 48 bytes, growing
@@ -81,8 +81,8 @@ fn slope_ranking_asks_for_the_share_of_the_growth() {
                 static:system → OrderSystem#1
                   .allOrders → HashTable#1
                   .entries → Entry[]#1
-                  [10] → Entry#8
-                  .order → Person#1
+                  [1] → Entry#1
+                  .order → Person#18
               note: Entry.order → Person: 20 references to 640 bytes, growing
               note: Entry[][*] → Entry: 20 references to 320 bytes, growing
               note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
@@ -117,6 +117,19 @@ fn three_snapshots_are_the_least() {
         error: growth is seen in 3 snapshots or more, and there is only 1
         exit code 2
     "#]],
+    );
+}
+
+#[test]
+fn a_threshold_is_a_number() {
+    check(
+        "grow web.heap web.heap web.heap --threshold nan",
+        expect![[r#"
+            error: invalid value 'nan' for '--threshold <RANK>': a number is wanted
+
+            For more information, try '--help'.
+            exit code 2
+        "#]],
     );
 }
 

@@ -9,8 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use heaphound::analysis::shape::Profile;
-use heaphound::{Collector, Growth, Heap, Kind, Managed, Mutator, Reaction, Shapes};
+use heaphound::{
+    Collector, Growth, GrowthWatch, Heap, Kind, Managed, Mutator, Reaction, ShapeWatch, Shapes,
+};
 
+use crate::callgrind;
 use crate::measure::interleave;
 use crate::programs::{Size, builder, db, jbb};
 use crate::report::Report;
@@ -24,6 +27,8 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
     };
     collections(&mut report, Size::Large, rounds, progress);
     runs_of_programs(&mut report, Size::Large, runs, progress);
+    progress("instructions");
+    instructions(&mut report);
     progress("1,000 classes in 100 MB");
     space(&mut report, 1_000, 100_000_000);
     Ok(report)
@@ -33,29 +38,83 @@ fn quiet() -> Option<Reaction> {
     Some(Reaction::Call(Arc::new(|_| {})))
 }
 
+/// A program that has built its heap.
+type Settle = fn(&mut Mutator<'_>, Size);
+
+const SETTLED: [(&str, Settle); 2] = [
+    ("jbb", |m, size| {
+        jbb::settle(&mut m.scope(), &jbb::Options::of(size, None));
+    }),
+    ("db", |m, size| {
+        let options = db::Options {
+            assertions: false,
+            ..db::Options::of(size, false)
+        };
+        db::settle(m, &options);
+    }),
+];
+
+/// A heap that is collected when we say so.
+fn quiet_heap() -> Heap {
+    let heap = Heap::builder().collector_threads(1).initial_bytes(1 << 30);
+    heap.build().expect("a heap")
+}
+
+/// Instructions of a full collection, as a second witness.
+fn instructions(report: &mut Report) {
+    for (name, _) in SETTLED {
+        let count = |watch| callgrind::instructions(&format!("collect-{watch}-{name}"));
+        let (Some(plain), Some(growth), Some(shapes)) =
+            (count("plain"), count("growth"), count("shapes"))
+        else {
+            return report.note("valgrind is not there, so that instructions were not counted");
+        };
+        report.note(format!(
+            "{name}: {plain:.0} instructions a full collection, {:+.1} % with the points-from graph, {:+.1} % with shapes",
+            percent(growth / plain),
+            percent(shapes / plain)
+        ));
+    }
+}
+
+/// Does one of the things whose instructions are counted: full collections.
+pub(crate) fn count(what: &str, times: usize) -> bool {
+    count_at(Size::Large, what, times)
+}
+
+fn count_at(size: Size, what: &str, times: usize) -> bool {
+    let parts: Vec<&str> = what.split('-').collect();
+    let &["collect", watch, name] = &parts[..] else {
+        return false;
+    };
+    let watch = match watch {
+        "plain" => Watch::Nothing,
+        "growth" => Watch::Growth,
+        "shapes" => Watch::Shapes,
+        _ => return false,
+    };
+    let Some((_, settle)) = SETTLED.iter().find(|it| it.0 == name) else {
+        return false;
+    };
+    let heap = quiet_heap();
+    let mut m = heap.attach("main").expect("attached once");
+    settle(&mut m, size);
+    let _watched = watch.begin(&heap);
+    // The first one learns what the others know, and is there however often is counted.
+    for _ in 0..times + 1 {
+        m.collect();
+    }
+    true
+}
+
 /// Full collections of two heaps, with and without.
 fn collections(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
-    type Settle = fn(&mut Mutator<'_>, Size);
-    let programs: [(&str, Settle); 2] = [
-        ("jbb", |m, size| {
-            jbb::settle(&mut m.scope(), &jbb::Options::of(size, None));
-        }),
-        ("db", |m, size| {
-            let options = db::Options {
-                assertions: false,
-                ..db::Options::of(size, false)
-            };
-            db::settle(m, &options);
-        }),
-    ];
     let mut worst = f64::MIN;
-    for (name, settle) in programs {
+    for (name, settle) in SETTLED {
         progress(&format!(
             "{name}: full collections, with the points-from graph and without"
         ));
-        // It is collected when we say so.
-        let heap = Heap::builder().collector_threads(1).initial_bytes(1 << 30);
-        let heap = heap.build().expect("a heap");
+        let heap = quiet_heap();
         let m = RefCell::new(heap.attach("main").expect("attached once"));
         settle(&mut m.borrow_mut(), size);
         m.borrow_mut().collect();
@@ -110,6 +169,18 @@ enum Watch {
     Shapes,
 }
 
+impl Watch {
+    /// Watches while what is answered is kept.
+    fn begin(self, heap: &Heap) -> (Option<GrowthWatch>, Option<ShapeWatch>) {
+        let growth = || Growth::new().register(heap, quiet());
+        let shapes = || Shapes::learning(Profile::default()).register(heap, quiet());
+        (
+            (self == Watch::Growth).then(growth),
+            (self == Watch::Shapes).then(shapes),
+        )
+    }
+}
+
 /// Whole runs on a generational heap, with and without.
 fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell<'_>) {
     type Program = fn(&mut Mutator<'_>, Size);
@@ -136,14 +207,12 @@ fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell
         let time = |watch: Watch| {
             let heap = builder(size).collector(Collector::Generational);
             let heap = heap.build().expect("a heap");
-            let growth = (watch == Watch::Growth).then(|| Growth::new().register(&heap, quiet()));
-            let shapes = (watch == Watch::Shapes)
-                .then(|| Shapes::learning(Profile::default()).register(&heap, quiet()));
+            let watched = watch.begin(&heap);
             let mut m = heap.attach("main").expect("attached once");
             let begin = Instant::now();
             program(&mut m, size);
             let time = begin.elapsed();
-            drop((growth, shapes));
+            drop(watched);
             let stats = heap.stats();
             let nursery = stats.history.iter().filter(|it| it.kind == Kind::Nursery);
             counted.replace((stats.full_collections, nursery.count()));
@@ -182,8 +251,7 @@ fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell
 
 /// What is kept between collections, of a heap with that many classes and bytes.
 fn space(report: &mut Report, classes: usize, bytes: usize) {
-    let heap = Heap::builder().collector_threads(1).initial_bytes(1 << 30);
-    let heap = heap.build().expect("a heap");
+    let heap = quiet_heap();
     let watch = Growth::new().register(&heap, quiet());
     let mut m = heap.attach("main").expect("attached once");
     let defined: Vec<_> = (0..classes)
@@ -242,6 +310,14 @@ fn percent(ratio: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn collections_that_are_counted_are_done() {
+        for watch in ["plain", "growth", "shapes"] {
+            assert!(count_at(Size::Small, &format!("collect-{watch}-db"), 1));
+        }
+        assert!(!count_at(Size::Small, "collect-plain-nothing", 1));
+    }
 
     #[test]
     fn all_figures_are_there() {

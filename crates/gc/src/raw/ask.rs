@@ -475,6 +475,7 @@ struct Watch<'v, V, const STOPS: bool> {
 
 impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'v, V, STOPS> {
     type Tag = V::Tag;
+    type Edge = Start<V::Tag>;
     type Source = Raw;
     const READS: bool = V::READS;
     const ARRIVALS: bool = V::ARRIVALS;
@@ -483,7 +484,7 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'
     const FEW: bool = V::FEW;
 
     #[inline]
-    fn object(&mut self, raw: Raw, word: Word, _: usize) {
+    fn object(&mut self, raw: Raw, word: Word, _: Trace, _: usize) {
         self.entered += 1;
         let object = ObjectId(raw, self.brand);
         self.visitor.enter(object, ClassId(word.class()));
@@ -495,7 +496,7 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'
     }
 
     #[inline]
-    fn edge_read(&mut self, from: Raw, _: usize, to: Raw) -> V::Tag {
+    fn edge_read(&mut self, from: Raw, _: u32, to: Raw) -> V::Tag {
         let [from, to] = [from, to].map(|raw| ObjectId(raw, self.brand));
         self.visitor.edge_read(from, to)
     }

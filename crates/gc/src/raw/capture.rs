@@ -24,7 +24,7 @@ use super::header::Word;
 use super::mark::{Start, Visitor, mark};
 use super::mutator::Mutator;
 use super::region::{GRANULE, MATURE_START, NURSERY_START, Raw};
-use super::trace::{Slots, array_len, for_each_slot};
+use super::trace::{Slots, Trace, array_len, for_each_slot};
 use super::view::StoppedHeap;
 use super::{Pages, weak};
 
@@ -126,12 +126,13 @@ struct Mapper<'m> {
 
 impl Visitor for Mapper<'_> {
     type Tag = ();
+    type Edge = Start<()>;
     type Source = ();
     const ARRIVALS: bool = false;
     const READS: bool = true;
 
     #[inline]
-    fn object(&mut self, raw: Raw, _: Word, _: usize) {
+    fn object(&mut self, raw: Raw, _: Word, _: Trace, _: usize) {
         let bit = self.map.bit(raw);
         let (word, mask) = (&self.map.words[bit as usize / 64], 1 << (bit % 64));
         if self.shared {
@@ -142,7 +143,7 @@ impl Visitor for Mapper<'_> {
     }
 
     #[inline]
-    fn edge_read(&mut self, _: (), _: usize, _: Raw) {
+    fn edge_read(&mut self, _: (), _: u32, _: Raw) {
         self.edges += 1;
     }
 }

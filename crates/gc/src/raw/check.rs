@@ -30,7 +30,7 @@ use heaphound_heap::{ClassId, FieldKind};
 use super::header::Word;
 use super::mark::{Ground, Look, Marker, Start, VisitMark, Visitor, mark};
 use super::region::Raw;
-use super::trace::for_each_slot;
+use super::trace::{Trace, for_each_slot};
 use super::view::{ObjectId, StoppedHeap};
 use super::weak::is_marked;
 use crate::assertions::Forced;
@@ -272,6 +272,7 @@ impl<const ALL: bool, const AGAIN: bool> Checker<ALL, AGAIN> {
 
 impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
     type Tag = ();
+    type Edge = Start<()>;
     type Source = ();
     const READS: bool = false;
     const ARRIVALS: bool = false;
@@ -279,7 +280,7 @@ impl<const ALL: bool, const AGAIN: bool> Visitor for Checker<ALL, AGAIN> {
     const MEETS: bool = AGAIN;
 
     #[inline]
-    fn object(&mut self, _: Raw, word: Word, bytes: usize) {
+    fn object(&mut self, _: Raw, word: Word, _: Trace, bytes: usize) {
         if ALL {
             self.watched(ClassId(word.class()), bytes);
         }
@@ -697,13 +698,14 @@ struct Scan<'s> {
 
 impl Visitor for Scan<'_> {
     type Tag = ();
+    type Edge = Start<()>;
     type Source = ();
     const READS: bool = false;
     const ARRIVALS: bool = false;
     const STOPS: bool = true;
 
     #[inline]
-    fn object(&mut self, raw: Raw, word: Word, _: usize) {
+    fn object(&mut self, raw: Raw, word: Word, _: Trace, _: usize) {
         self.entered.push(raw);
         // One that carries its label is entered for the first time.
         if word.visit() == self.label.0 {

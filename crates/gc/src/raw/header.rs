@@ -101,6 +101,17 @@ impl Header {
         Self(AtomicU64::new(word.0))
     }
 
+    /// The header of the object, or free run, that starts there.
+    ///
+    /// # Safety
+    /// One starts there, in memory of a heap that outlives `'a`.
+    #[inline]
+    pub(crate) unsafe fn at<'a>(start: *mut u8) -> &'a Self {
+        // SAFETY: the caller's promise; a header is an atomic word, so that sharing it
+        // is always allowed.
+        unsafe { &*start.cast::<Self>() }
+    }
+
     #[inline]
     pub(crate) fn load(&self) -> Word {
         Word(self.0.load(Relaxed))

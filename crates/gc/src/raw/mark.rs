@@ -25,8 +25,8 @@ use heaphound_heap::sync::Mutex;
 use heaphound_heap::trace::{Filter, Visit};
 use heaphound_heap::{ClassId, FieldKind};
 
-use super::header::{Epoch, Word};
-use super::region::{Base, Raw, Reach};
+use super::header::{Epoch, Header, Word};
+use super::region::{Base, GRANULE, Raw, Reach};
 use super::trace::{ELEMENTS_OFFSET, Slots, Trace, array_len, slot_at};
 use crate::classes::Classes;
 
@@ -34,6 +34,8 @@ use crate::classes::Classes;
 pub(crate) trait Visitor: Send {
     /// What an edge carries from its source to its target.
     type Tag: Copy + Send + Default;
+    /// How the two are kept until it arrives.
+    type Edge: Edge<Self::Tag>;
     /// What reading the slots of an object needs to know of it.
     type Source: Copy + Default;
     /// Whether [`Visitor::edge_arrived`] is wanted.
@@ -54,9 +56,12 @@ pub(crate) trait Visitor: Send {
     const DEGREES: bool = false;
     /// Whether the trace may end early; see [`Visitor::is_done`].
     const STOPS: bool = false;
+    /// Whether the visitor counts all objects and bytes, so that the loop need not; see
+    /// [`Visitor::counted`].
+    const COUNTS: bool = false;
 
     /// An object is seen for the first time.
-    fn object(&mut self, raw: Raw, word: Word, bytes: usize);
+    fn object(&mut self, raw: Raw, word: Word, trace: Trace, bytes: usize);
 
     /// The slots of an object are about to be read.
     #[inline(always)]
@@ -65,17 +70,17 @@ pub(crate) trait Visitor: Send {
         Self::Source::default()
     }
 
-    /// A slot was read; the target's header has not been touched.
-    fn edge_read(&mut self, from: Self::Source, offset: usize, to: Raw) -> Self::Tag {
-        let _ = (from, offset, to);
+    /// A slot was read, the one at so many four-byte words behind the header; the target's header has
+    /// not been touched.
+    fn edge_read(&mut self, from: Self::Source, word: u32, to: Raw) -> Self::Tag {
+        let _ = (from, word, to);
         Self::Tag::default()
     }
 
-    /// The tag as a number of four bytes, if it is one. Then an edge is stored as one word:
-    /// what was just stored in halves cannot be loaded whole without waiting for the cache.
+    /// The same, of a slot that may be an element of an array.
     #[inline(always)]
-    fn as_number(_: Self::Tag) -> Option<u32> {
-        None
+    fn element_read(&mut self, from: Self::Source, word: u32, to: Raw) -> Self::Tag {
+        self.edge_read(from, word, to)
     }
 
     /// The target of an edge has its header in the cache now.
@@ -96,6 +101,11 @@ pub(crate) trait Visitor: Send {
         let _ = (to, word);
     }
 
+    /// Objects and bytes that it has counted since it was made.
+    fn counted(&self) -> (usize, usize) {
+        (0, 0)
+    }
+
     /// Whether the answer is known, so that the trace may end here. What is marked is then
     /// only part of what can be reached.
     #[inline]
@@ -107,12 +117,13 @@ pub(crate) trait Visitor: Send {
 /// No questions asked.
 impl Visitor for () {
     type Tag = ();
+    type Edge = Start<()>;
     type Source = ();
     const ARRIVALS: bool = false;
     const READS: bool = false;
 
     #[inline]
-    fn object(&mut self, _: Raw, _: Word, _: usize) {}
+    fn object(&mut self, _: Raw, _: Word, _: Trace, _: usize) {}
 }
 
 /// What a mark is and who gets it.
@@ -323,6 +334,65 @@ impl<T: Default> From<Raw> for Start<T> {
     }
 }
 
+/// A reference on its way to its target, and what it brings along.
+pub(crate) trait Edge<T>: Copy + Send {
+    fn new(to: Raw, tag: T) -> Self;
+    fn to(self) -> Raw;
+    fn tag(self) -> T;
+
+    /// Where the target is.
+    #[inline(always)]
+    fn object(self, base: Base) -> *mut u8 {
+        base.object(self.to())
+    }
+}
+
+impl<T: Copy + Send> Edge<T> for Start<T> {
+    #[inline(always)]
+    fn new(to: Raw, tag: T) -> Self {
+        Self { to, tag }
+    }
+
+    #[inline(always)]
+    fn to(self) -> Raw {
+        self.to
+    }
+
+    #[inline(always)]
+    fn tag(self) -> T {
+        self.tag
+    }
+}
+
+/// An edge that brings a number of 29 bits along, in one word: what was just stored in halves cannot
+/// be loaded whole without waiting for the cache.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbered(u64);
+
+impl Edge<u32> for Numbered {
+    #[inline(always)]
+    fn new(to: Raw, tag: u32) -> Self {
+        debug_assert!(tag < 1 << 29);
+        Self((to.0 as u64) << 32 | tag as u64)
+    }
+
+    #[inline(always)]
+    fn to(self) -> Raw {
+        Raw((self.0 >> 32) as u32)
+    }
+
+    #[inline(always)]
+    fn tag(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    fn object(self, base: Base) -> *mut u8 {
+        const { assert!(GRANULE == 8) };
+        base.at((self.0 >> 29) as usize)
+    }
+}
+
 /// What marking needs to know of the heap.
 #[derive(Clone, Copy)]
 pub(crate) struct Ground<'h> {
@@ -390,9 +460,11 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
         && let Some(visitor) = visitors.pop()
     {
         let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
-        worker.stack.extend_from_slice(starts);
+        let edge = |it: &Start<V::Tag>| V::Edge::new(it.to, it.tag);
+        worker.stack.extend(starts.iter().map(edge));
         worker.drain_all::<false>(&Pool::new(1));
-        return (worker.marked, vec![worker.visitor]);
+        let (marked, visitor) = worker.finish();
+        return (marked, vec![visitor]);
     }
     let pool = Pool::new(count);
     // Dealt out here, so that what a missing thread would have started from is
@@ -400,7 +472,7 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
     for index in 0..count {
         let entries = starts.iter().skip(index).step_by(count);
         pool.give(Bundle {
-            entries: entries.copied().collect(),
+            entries: entries.map(|it| V::Edge::new(it.to, it.tag)).collect(),
             rests: Vec::new(),
         });
     }
@@ -415,8 +487,9 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
         let visitor = visitor.expect("each is taken once");
         let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
         worker.drain_all::<true>(&pool);
-        *visitors[index].lock().unwrap() = Some(worker.visitor);
-        worker.marked
+        let (marked, visitor) = worker.finish();
+        *visitors[index].lock().unwrap() = Some(visitor);
+        marked
     };
     let done = crew::run(count, work, || pool.do_without_one());
     let marked = done.into_iter().fold(Marked::default(), Marked::plus);
@@ -424,22 +497,17 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
     (marked, visitors.into_iter().map(back).collect())
 }
 
-/// A reference on its way to its target.
-type Entry<T> = Start<T>;
-
-type Stack<T> = Vec<Entry<T>>;
-
 /// Where a stack is and how much is on it, as numbers that stay in registers while the loop runs.
 /// The stack itself learns of it when somebody else works on it: [`Worker::step_aside`]. Until
 /// then nobody touches it. All entries below the top have been written.
-struct Top<T> {
-    start: *mut Entry<T>,
+struct Top<E> {
+    start: *mut E,
     len: usize,
     room: usize,
 }
 
-impl<T: Copy> Top<T> {
-    fn of(stack: &mut Stack<T>) -> Self {
+impl<E: Copy> Top<E> {
+    fn of(stack: &mut Vec<E>) -> Self {
         Self {
             start: stack.as_mut_ptr(),
             len: stack.len(),
@@ -448,7 +516,7 @@ impl<T: Copy> Top<T> {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Entry<T>> {
+    fn pop(&mut self) -> Option<E> {
         self.len = self.len.checked_sub(1)?;
         // SAFETY: the entries below the top have been written.
         Some(unsafe { self.start.add(self.len).read() })
@@ -458,28 +526,18 @@ impl<T: Copy> Top<T> {
     /// predicted, and so is no reason to branch.
     ///
     /// # Safety
-    /// There is room for another entry; `number` is its tag, if that is a number of four bytes.
+    /// There is room for another entry.
     #[inline(always)]
-    unsafe fn push_if(&mut self, keep: bool, entry: Entry<T>, number: Option<u32>) {
+    unsafe fn push_if(&mut self, keep: bool, entry: E) {
         debug_assert!(self.len < self.room);
-        // SAFETY: the caller's promise. An entry with a number is two numbers of four bytes, in
-        // that order.
-        unsafe {
-            let place = self.start.add(self.len);
-            match number {
-                Some(tag) if cfg!(target_endian = "little") => {
-                    let whole = entry.to.0 as u64 | (tag as u64) << 32;
-                    place.cast::<u64>().write_unaligned(whole);
-                }
-                _ => place.write(entry),
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.start.add(self.len).write(entry) };
         self.len += keep as usize;
     }
 
     /// Lets the stack know how much is on it.
     #[inline(always)]
-    fn settle(self, stack: &mut Stack<T>) {
+    fn settle(self, stack: &mut Vec<E>) {
         debug_assert!(std::ptr::eq(self.start, stack.as_ptr()) && self.len <= stack.capacity());
         // SAFETY: the entries below the top have been written.
         unsafe { stack.set_len(self.len) };
@@ -500,8 +558,8 @@ const PIECE: usize = 1024;
 const BITMAP_SLOTS: usize = 48;
 
 /// Work that one worker gives to another.
-struct Bundle<T> {
-    entries: Vec<Entry<T>>,
+struct Bundle<E> {
+    entries: Vec<E>,
     rests: Vec<Rest>,
 }
 
@@ -515,9 +573,11 @@ const SHARE_ABOVE: usize = 128;
 struct Worker<'h, 'v, M, V: Visitor, const TAGS: bool> {
     ground: Ground<'h>,
     marker: M,
-    stack: Stack<V::Tag>,
+    stack: Vec<V::Edge>,
     rests: Vec<Rest>,
     visitor: V,
+    /// What it had counted before.
+    before: (usize, usize),
     /// Some worker's visitor knows the answer.
     stop: &'v AtomicBool,
     marked: Marked,
@@ -530,13 +590,21 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             marker,
             stack: Vec::with_capacity(4096),
             rests: Vec::new(),
+            before: visitor.counted(),
             visitor,
             stop,
             marked: Marked::default(),
         }
     }
 
-    fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {
+    fn finish(mut self) -> (Marked, V) {
+        let (before, after) = (self.before, self.visitor.counted());
+        self.marked.objects += after.0 - before.0;
+        self.marked.bytes += after.1 - before.1;
+        (self.marked, self.visitor)
+    }
+
+    fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Edge>>) {
         loop {
             self.drain::<PARALLEL>(pool);
             let Some(bundle) = pool.take() else { break };
@@ -547,19 +615,16 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
 
     /// Lets somebody else work on the stack.
     #[inline(always)]
-    fn step_aside(&mut self, top: Top<V::Tag>, work: impl FnOnce(&mut Self)) -> Top<V::Tag> {
+    fn step_aside(&mut self, top: Top<V::Edge>, work: impl FnOnce(&mut Self)) -> Top<V::Edge> {
         top.settle(&mut self.stack);
         work(self);
         Top::of(&mut self.stack)
     }
 
     /// Works until nothing is left on the stack.
-    fn drain<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Tag>>) {
+    fn drain<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Edge>>) {
         let mut top = Top::of(&mut self.stack);
-        let nothing = Entry {
-            to: Raw::NULL,
-            tag: V::Tag::default(),
-        };
+        let nothing = V::Edge::new(Raw::NULL, V::Tag::default());
         let mut queue = [nothing; QUEUE];
         // The oldest entry is at `first`, and so many are in the queue.
         let (mut first, mut queued) = (0, 0);
@@ -567,31 +632,36 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let (base, marker) = (self.ground.base, self.marker);
         let traces = self.ground.traces;
         loop {
-            let entry = match top.pop() {
-                Some(incoming) => {
-                    prefetch(base.object(incoming.to));
-                    if queued < QUEUE {
-                        queue[(first + queued) % QUEUE] = incoming;
-                        queued += 1;
-                        continue;
-                    }
-                    std::mem::replace(&mut queue[first % QUEUE], incoming)
+            let entry = if queued == QUEUE
+                && let Some(incoming) = top.pop()
+            {
+                // As a rule.
+                prefetch(incoming.object(base));
+                std::mem::replace(&mut queue[first % QUEUE], incoming)
+            } else {
+                while queued < QUEUE
+                    && let Some(incoming) = top.pop()
+                {
+                    prefetch(incoming.object(base));
+                    queue[(first + queued) % QUEUE] = incoming;
+                    queued += 1;
                 }
-                None if queued > 0 => {
-                    queued -= 1;
-                    queue[first % QUEUE]
+                if queued == QUEUE && top.len > 0 {
+                    continue;
                 }
-                None => match self.rests.pop() {
-                    Some(rest) => {
-                        top = self.step_aside(top, |it| it.read_array(rest.array, rest.next));
-                        continue;
-                    }
-                    None => return top.settle(&mut self.stack),
-                },
+                if queued == 0 {
+                    let Some(rest) = self.rests.pop() else {
+                        return top.settle(&mut self.stack);
+                    };
+                    top = self.step_aside(top, |it| it.read_array(rest.array, rest.next));
+                    continue;
+                }
+                queued -= 1;
+                queue[first % QUEUE]
             };
             first += 1;
             if let Some(word) = self.claim::<PARALLEL>(base, marker, entry) {
-                top = self.scan(base, traces, marker, top, entry.to, word);
+                top = self.scan(traces, marker, top, entry.to(), entry.object(base), word);
             }
             // Now and then: a few objects more or less do not matter.
             if V::STOPS && first % QUEUE == 0 && self.is_over() {
@@ -617,7 +687,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     /// Gives away the older half of the stack: the wider part of what is left.
     #[cold]
     #[inline(never)]
-    fn share(&mut self, pool: &Pool<Bundle<V::Tag>>) {
+    fn share(&mut self, pool: &Pool<Bundle<V::Edge>>) {
         let newer = self.stack.split_off(self.stack.len() / 2);
         let half = self.rests.len().div_ceil(2);
         let rests = self.rests.drain(..half).collect();
@@ -633,30 +703,31 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         &mut self,
         base: Base,
         marker: M,
-        entry: Entry<V::Tag>,
+        edge: V::Edge,
     ) -> Option<Word> {
+        let to = edge.to();
         // SAFETY: slots of live objects and roots refer to live objects (H3).
-        let header = unsafe { base.header(entry.to) };
+        let header = unsafe { Header::at(edge.object(base)) };
         let word = header.load();
         if V::ARRIVALS && !V::DEGREES {
-            self.visitor.edge_arrived(entry.tag, entry.to, word);
+            self.visitor.edge_arrived(edge.tag(), to, word);
         }
         match marker.look(word) {
             Look::New | Look::Last => {}
             Look::Old => {
                 if V::DEGREES {
-                    self.visitor.edge_arrived(entry.tag, entry.to, word);
+                    self.visitor.edge_arrived(edge.tag(), to, word);
                 }
                 if V::MEETS {
-                    self.visitor.met(entry.to, word);
+                    self.visitor.met(to, word);
                 }
                 return None;
             }
             Look::Aside => {
                 if V::MEETS {
-                    self.visitor.met(entry.to, word);
+                    self.visitor.met(to, word);
                 }
-                self.marked.aside.push(entry.to);
+                self.marked.aside.push(to);
                 return None;
             }
         }
@@ -673,10 +744,10 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                     word
                 }
             };
-            self.visitor.edge_arrived(entry.tag, entry.to, word);
+            self.visitor.edge_arrived(edge.tag(), to, word);
             if PARALLEL && marker.is_marked(before) {
                 if V::MEETS {
-                    self.visitor.met(entry.to, before);
+                    self.visitor.met(to, before);
                 }
                 return None;
             }
@@ -689,7 +760,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             let before = header.swap(marked);
             if marker.is_marked(before) {
                 if V::MEETS {
-                    self.visitor.met(entry.to, before);
+                    self.visitor.met(to, before);
                 }
                 return None;
             }
@@ -697,7 +768,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             header.store(marked);
         }
         if matches!(marker.look(word), Look::Last) {
-            self.marked.aside.push(entry.to);
+            self.marked.aside.push(to);
             return None;
         }
         Some(word)
@@ -731,23 +802,22 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     #[inline(always)]
     fn scan(
         &mut self,
-        base: Base,
         traces: &[Trace],
         marker: M,
-        mut top: Top<V::Tag>,
+        mut top: Top<V::Edge>,
         raw: Raw,
+        object: *mut u8,
         word: Word,
-    ) -> Top<V::Tag> {
+    ) -> Top<V::Edge> {
         let trace = traces[word.class() as usize];
-        let object = base.object(raw);
         // SAFETY: a live object of that class.
         let bytes = unsafe { trace.bytes(object) };
-        if marker.counts(word) {
+        if !V::COUNTS && marker.counts(word) {
             self.marked.objects += 1;
             self.marked.bytes += bytes;
         }
         if !V::FEW || trace.is_watched() {
-            self.visitor.object(raw, word, bytes);
+            self.visitor.object(raw, word, trace, bytes);
         }
         if word.is_awaited_key() {
             self.marked.woken.push(raw);
@@ -783,7 +853,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     #[inline(always)]
     unsafe fn read_bitmap(
         &mut self,
-        top: &mut Top<V::Tag>,
+        top: &mut Top<V::Edge>,
         from: Raw,
         word: Word,
         object: *mut u8,
@@ -791,37 +861,40 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     ) {
         let source = self.visitor.source(from, word);
         while bits != 0 {
-            let offset = 8 + 4 * bits.trailing_zeros() as usize;
+            let word = bits.trailing_zeros();
             bits &= bits - 1;
             // SAFETY: the caller's promise.
-            unsafe { self.read_slot(top, source, object, offset) };
+            unsafe { self.read_slot::<false>(top, source, object, word) };
         }
     }
 
     /// Reads a slot and puts what it refers to onto the stack.
     ///
     /// # Safety
-    /// The object has a slot at `offset`, and there is room for another entry.
+    /// The object has a slot so many words behind the header, and there is room for another entry.
     #[inline(always)]
-    unsafe fn read_slot(
+    unsafe fn read_slot<const ELEMENT: bool>(
         &mut self,
-        top: &mut Top<V::Tag>,
+        top: &mut Top<V::Edge>,
         source: V::Source,
         object: *mut u8,
-        offset: usize,
+        word: u32,
     ) {
         // SAFETY: the caller's promise, and the world stands still.
-        let to = Raw(unsafe { slot_at(object, offset) }.load(Relaxed));
+        let to = Raw(unsafe { slot_at(object, 8 + 4 * word as usize) }.load(Relaxed));
         let mut tag = V::Tag::default();
         let refers = match TAGS {
             true => self.ground.reach.covers(to),
             false => !to.is_null(),
         };
         if V::READS && (V::READS_ALL || refers) {
-            tag = self.visitor.edge_read(source, offset, to);
+            tag = match ELEMENT {
+                true => self.visitor.element_read(source, word, to),
+                false => self.visitor.edge_read(source, word, to),
+            };
         }
         // SAFETY: the caller made room for one more.
-        unsafe { top.push_if(refers, Entry { to, tag }, V::as_number(tag)) };
+        unsafe { top.push_if(refers, V::Edge::new(to, tag)) };
     }
 
     #[inline(never)]
@@ -835,7 +908,10 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let source = self.visitor.source(array, word);
         for i in next as usize..end {
             // SAFETY: an element, and room was made for a piece of them.
-            unsafe { self.read_slot(&mut top, source, object, ELEMENTS_OFFSET + 4 * i) };
+            unsafe {
+                let word = word_behind(ELEMENTS_OFFSET) + i as u32;
+                self.read_slot::<true>(&mut top, source, object, word)
+            };
         }
         top.settle(&mut self.stack);
         if end < len {
@@ -860,7 +936,10 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 FieldKind::Weak => weak = true,
                 FieldKind::Dependent => dependent = true,
                 // SAFETY: the class says that a slot is there; room was made.
-                _ => unsafe { self.read_slot(&mut top, source, object, offset as usize) },
+                _ => unsafe {
+                    let word = word_behind(offset as usize);
+                    self.read_slot::<false>(&mut top, source, object, word)
+                },
             }
         }
         top.settle(&mut self.stack);
@@ -871,6 +950,11 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.marked.ephemerons.push(from);
         }
     }
+}
+
+/// How many four-byte words behind the header something is.
+pub(crate) const fn word_behind(offset: usize) -> u32 {
+    (offset - 8) as u32 / 4
 }
 
 /// Asks the cache for an object's header, and for the line that most objects end on:

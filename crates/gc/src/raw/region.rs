@@ -172,8 +172,7 @@ impl Base {
     /// committed memory of this region (H1), and the heap outlives `'a`.
     #[inline]
     pub(crate) unsafe fn header<'a>(self, raw: Raw) -> &'a Header {
-        // SAFETY: the caller's promise; a header is an atomic word, so that sharing it
-        // is always allowed.
-        unsafe { &*self.object(raw).cast::<Header>() }
+        // SAFETY: the caller's promise.
+        unsafe { Header::at(self.object(raw)) }
     }
 }

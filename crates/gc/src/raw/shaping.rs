@@ -125,6 +125,12 @@ pub(crate) struct Effect {
     raises: bool,
 }
 
+impl Effect {
+    pub(super) fn is_any(self) -> bool {
+        self.backbone > 0
+    }
+}
+
 impl<'h> Shaping<'h> {
     pub(crate) fn new(assumed: Option<&'h Assumed>) -> Self {
         let looks = assumed.map_or(&[][..], |it| &it.looks);
@@ -155,7 +161,7 @@ impl<'h> Shaping<'h> {
     #[inline]
     pub(super) fn arrived(&mut self, ground: Ground<'_>, row: &mut EdgeRow, to: Raw) {
         let effect = row.effect;
-        if effect.backbone == 0 {
+        if !effect.is_any() {
             return;
         }
         row.sum = row.sum.wrapping_add(MatchCounters::hash(to.0.into()));
@@ -181,7 +187,7 @@ impl<'h> Shaping<'h> {
 
     /// A row is complete.
     pub(super) fn put_by(&mut self, slot: SlotId, row: &EdgeRow) {
-        if row.effect.backbone > 0 {
+        if row.effect.is_any() {
             let backbone = row.effect.backbone as usize - 1;
             self.matches.add_arrived(slot, backbone, row.sum);
         }

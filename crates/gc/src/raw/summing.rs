@@ -1,13 +1,13 @@
 //! Counting a summary of the heap while it is marked.
 //!
 //! Where an edge starts is known when its slot is read, and the class of its target when it
-//! arrives. What travels in between is a *place*: a small number for a slot of a class, found from
-//! the offset by one lookup and an addition. Most slots lead to objects of one class, so that most
-//! arrivals are a comparison with the class that the place led to first, and a count. Others,
-//! and arrays, whose sizes differ, are counted in a row of a table that place and class together
-//! give. Two kinds of edges may want the same row; the one that was there then goes to a
-//! slower table. Most objects of a class have one size, so that volumes are multiplied out in
-//! the end.
+//! arrives. What travels in between is a *place*: a small number for a slot of a class, which is the
+//! slot's word and what the class adds to it. Most slots lead to objects of one class, and most
+//! objects of a class have one size, so that most arrivals are a comparison with the class that the
+//! place led to first, and a count. Others are set aside, and counted many at once, so that the
+//! loop calls nobody: in a row of the place, or, if it leads to another class than the first, in a
+//! table of rows, in which two kinds of edges may want the same one: what was there then goes to a
+//! slower table.
 //!
 //! Each worker counts for itself; sums do not depend on who counted.
 //!
@@ -22,18 +22,15 @@ use heaphound_heap::view::Place;
 
 use super::check::Counted;
 use super::header::Word;
-use super::mark::{Ground, Visitor};
+use super::mark::{Edge, Ground, Numbered, Visitor, word_behind};
 use super::region::Raw;
 use super::shaping::Shaping;
-use super::trace::ELEMENTS_OFFSET;
-
-/// Bytes of a slot.
-const WORD: u32 = 4;
+use super::trace::{ELEMENTS_OFFSET, Trace};
 
 /// All slots of all classes, numbered for the mark loop.
 pub(crate) struct Places {
     /// By class id.
-    rows: Vec<Row>,
+    spans: Vec<Span>,
     /// By place.
     slots: Vec<SlotId>,
     /// By class id: the size of its objects, 0 if they differ.
@@ -42,8 +39,8 @@ pub(crate) struct Places {
 
 /// Where the places of a class are.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Row {
-    /// What makes the place of a word out of its number; wraps.
+pub(crate) struct Span {
+    /// What makes the place of a slot out of its word; wraps.
     shift: u32,
     /// The last word that has a place of its own. The elements of an array share the first's.
     last: u32,
@@ -53,7 +50,7 @@ impl Places {
     /// The places of all classes that the ids know.
     pub(crate) fn new(ground: Ground<'_>, ids: &SlotIds) -> Self {
         let mut places = Self {
-            rows: vec![Row::default()],
+            spans: vec![Span::default()],
             // Roots come from no slot.
             slots: vec![SlotId::ROOT],
             sizes: vec![0],
@@ -61,7 +58,7 @@ impl Places {
         for id in (1..=ids.classes() as u32).map(ClassId) {
             let class = ground.classes.get(id);
             let start = places.slots.len() as u32;
-            let word = |offset: u32| offset / WORD;
+            let word = |offset: u32| word_behind(offset as usize);
             let (mut first, mut last) = (0, 0);
             if class.info.elements.is_some() {
                 first = word(ELEMENTS_OFFSET as u32);
@@ -82,7 +79,7 @@ impl Places {
                     }
                 }
             }
-            places.rows.push(Row {
+            places.spans.push(Span {
                 shift: start.wrapping_sub(first),
                 last,
             });
@@ -93,40 +90,31 @@ impl Places {
     }
 }
 
-impl Row {
-    /// The place of a slot.
-    #[inline(always)]
-    fn place(self, offset: usize) -> u32 {
-        let word = (offset as u32 / WORD).min(self.last);
-        word.wrapping_add(self.shift)
-    }
-}
-
 /// What one worker counts. `AGAIN` lists arrivals at objects that were asserted unshared;
 /// `SHAPES` counts the degrees of recursive data structures, too.
 pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
     ground: Ground<'h>,
     places: &'h Places,
-    /// Objects and bytes of each class.
-    classes: Vec<(usize, usize)>,
-    /// By place. Not for shapes, which want to know more of each edge.
-    leads: Vec<Lead>,
-    /// Where else places led. A power of two of them.
+    /// By class id.
+    objects: Vec<usize>,
+    /// By class id, only where objects may differ in size.
+    bytes: Vec<usize>,
+    /// By place: the class that it led to first; 0 if it has led nowhere, or more is to be told of its
+    /// edges than their number.
+    leads: Vec<u32>,
+    /// By place: how often it has led there since.
+    references: Vec<u64>,
+    /// Edges that lead elsewhere, and how many there are.
+    aside: [Numbered; ASIDE],
+    set_aside: usize,
+    /// By place, where it led first; behind those, where else places led, a power of two of them.
     rows: Vec<EdgeRow>,
-    /// How far to shift a hash so that it is the place of a row.
+    /// How far to shift a hash so that it is the number of one of the latter.
     shift: u32,
     /// Those that had to make room.
     rest: Counters,
     again: Vec<Raw>,
     shaping: Shaping<'s>,
-}
-
-/// Where a place led first, to objects of one size, and how often it has since.
-#[derive(Clone, Copy, Default)]
-struct Lead {
-    /// 0 if it has led nowhere.
-    class: u32,
-    references: u64,
 }
 
 /// What all workers have counted together.
@@ -142,8 +130,9 @@ pub(super) struct EdgeRow {
     /// Place and class; 0 if the row is free, for there is no class 0.
     key: u64,
     references: u64,
-    /// Only where sizes differ.
     bytes: u64,
+    /// Of the class.
+    trace: Trace,
     /// For shapes: over all targets.
     pub(super) sum: u64,
     /// For shapes: what the edge does to its target.
@@ -163,6 +152,10 @@ impl EdgeRow {
     }
 }
 
+/// So many edges are set aside before they are counted: few enough for their headers to be in the
+/// cache still.
+const ASIDE: usize = 256;
+
 /// Rows of the quick table, as powers of two.
 const LEAST_ROWS: u32 = 8;
 const MOST_ROWS: u32 = 14;
@@ -174,9 +167,13 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
         Self {
             ground,
             places,
-            classes: vec![(0, 0); places.rows.len()],
-            leads: vec![Lead::default(); places.slots.len()],
-            rows: vec![EdgeRow::default(); 1 << bits],
+            objects: vec![0; places.spans.len()],
+            bytes: vec![0; places.spans.len()],
+            leads: vec![0; places.slots.len()],
+            references: vec![0; places.slots.len()],
+            aside: [Numbered::new(Raw::NULL, 0); ASIDE],
+            set_aside: 0,
+            rows: vec![EdgeRow::default(); places.slots.len() + (1 << bits)],
             shift: u64::BITS - bits,
             rest: Counters::new(&SlotIds::default()),
             again: Vec::new(),
@@ -184,31 +181,36 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
         }
     }
 
-    /// Counts an edge that does not lead where its place led first.
+    /// Counts the edges that were set aside.
+    #[cold]
     #[inline(never)]
-    fn elsewhere(&mut self, place: u32, to: Raw, class: u32) {
-        let size = self.places.sizes[class as usize];
-        let lead = &mut self.leads[place as usize];
-        if !SHAPES && lead.class == 0 && size > 0 {
-            *lead = Lead {
-                class,
-                references: 1,
-            };
-            return;
+    fn count_aside(&mut self) {
+        for at in 0..std::mem::take(&mut self.set_aside) {
+            let edge = self.aside[at];
+            // SAFETY: a live object.
+            let word = unsafe { self.ground.base.header(edge.to()) }.load();
+            self.count_edge(edge.tag(), edge.to(), word.class());
         }
+    }
+
+    #[inline(always)]
+    fn count_edge(&mut self, place: u32, to: Raw, class: u32) {
         let key = (place as u64) << CLASS_BITS | class as u64;
-        // The golden ratio spreads numbers that are close to one another.
-        let at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
+        let mut at = place as usize;
         if self.rows[at].key != key {
-            self.replace(at, key);
+            if self.rows[at].key > 0 {
+                // The golden ratio spreads numbers that are close to one another.
+                let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
+                at = self.leads.len() + hash as usize;
+            }
+            if self.rows[at].key != key {
+                self.replace(at, key);
+            }
         }
         let row = &mut self.rows[at];
         row.references += 1;
-        if size == 0 {
-            let trace = self.ground.traces[class as usize];
-            // SAFETY: a live object of that class.
-            row.bytes += unsafe { trace.bytes(self.ground.base.object(to)) } as u64;
-        }
+        // SAFETY: a live object of that class.
+        row.bytes += unsafe { row.trace.bytes(self.ground.base.object(to)) } as u64;
         if SHAPES {
             self.shaping.arrived(self.ground, row, to);
         }
@@ -219,15 +221,20 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
     #[inline(never)]
     fn replace(&mut self, at: usize, key: u64) {
         self.put_by(self.rows[at]);
-        let row = EdgeRow {
+        let mut row = EdgeRow {
             key,
             ..EdgeRow::default()
         };
-        self.rows[at] = row;
+        row.trace = self.ground.classes.get(ClassId(row.class())).trace;
         if SHAPES {
             let slot = self.places.slots[row.place()];
-            self.rows[at].effect = self.shaping.effect(slot, ClassId(row.class()));
+            row.effect = self.shaping.effect(slot, ClassId(row.class()));
         }
+        let only_counted = self.places.sizes[row.class() as usize] > 0 && !row.effect.is_any();
+        if let Some(lead) = self.leads.get_mut(at).filter(|_| only_counted) {
+            *lead = row.class();
+        }
+        self.rows[at] = row;
     }
 
     /// Adds a row to those that are complete.
@@ -248,33 +255,40 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
         }
     }
 
+    /// Objects and bytes of each class.
+    fn classes(&self) -> impl Iterator<Item = (usize, usize)> {
+        let counts = self.objects.iter().zip(&self.bytes);
+        counts.enumerate().map(|(class, (&objects, &bytes))| {
+            let size = self.places.sizes[class] as usize;
+            match self.ground.traces[class].varies() {
+                true => (objects, bytes),
+                false => (objects, objects * size),
+            }
+        })
+    }
+
     /// What all workers have counted together.
     pub(crate) fn merge(workers: Vec<Self>) -> Summed<'s> {
         let mut counted = Counted::default();
         let (mut counters, mut shapings) = (Vec::new(), Vec::new());
         for mut worker in workers {
-            let leads = std::mem::take(&mut worker.leads);
-            for (lead, place) in leads.into_iter().zip(0u64..) {
-                if lead.class > 0 {
-                    worker.put_by(EdgeRow {
-                        key: place << CLASS_BITS | lead.class as u64,
-                        references: lead.references,
-                        ..EdgeRow::default()
-                    });
-                }
+            worker.count_aside();
+            for (row, references) in worker.rows.iter_mut().zip(&worker.references) {
+                row.references += references;
             }
             for row in std::mem::take(&mut worker.rows) {
                 worker.put_by(row);
             }
+            let classes: Vec<(usize, usize)> = worker.classes().collect();
             let mut sums = worker.rest;
-            for (class, &(objects, bytes)) in worker.classes.iter().enumerate() {
+            for (class, &(objects, bytes)) in classes.iter().enumerate() {
                 if objects > 0 {
                     sums.add_objects(ClassId(class as u32), objects as u64, bytes as u64);
                 }
             }
             counters.push(sums);
             shapings.push(worker.shaping);
-            counted.add_counts(worker.classes, worker.again);
+            counted.add_counts(classes, worker.again);
         }
         Summed {
             counted,
@@ -287,46 +301,65 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
 impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, SHAPES> {
     /// A place; 0 comes from a root.
     type Tag = u32;
-    type Source = Row;
+    type Edge = Numbered;
+    type Source = Span;
     const READS: bool = true;
     const READS_ALL: bool = true;
     const ARRIVALS: bool = true;
     const MEETS: bool = AGAIN;
     const DEGREES: bool = SHAPES;
+    const COUNTS: bool = true;
 
     #[inline(always)]
-    fn object(&mut self, raw: Raw, word: Word, bytes: usize) {
-        let count = &mut self.classes[word.class() as usize];
-        count.0 += 1;
-        count.1 += bytes;
+    fn object(&mut self, raw: Raw, word: Word, trace: Trace, bytes: usize) {
+        let class = word.class() as usize;
+        // SAFETY: there is a place for each class that objects have.
+        unsafe {
+            *self.objects.get_unchecked_mut(class) += 1;
+            if trace.varies() {
+                *self.bytes.get_unchecked_mut(class) += bytes;
+            }
+        }
         if SHAPES {
             self.shaping.object(self.ground, raw, ClassId(word.class()));
         }
     }
 
     #[inline(always)]
-    fn source(&self, _: Raw, word: Word) -> Row {
-        self.places.rows[word.class() as usize]
+    fn source(&self, _: Raw, word: Word) -> Span {
+        // SAFETY: as above.
+        unsafe { *self.places.spans.get_unchecked(word.class() as usize) }
     }
 
     #[inline(always)]
-    fn edge_read(&mut self, row: Row, offset: usize, _: Raw) -> u32 {
-        row.place(offset)
+    fn edge_read(&mut self, span: Span, word: u32, _: Raw) -> u32 {
+        word.wrapping_add(span.shift)
     }
 
     #[inline(always)]
-    fn as_number(place: u32) -> Option<u32> {
-        Some(place)
+    fn element_read(&mut self, span: Span, word: u32, _: Raw) -> u32 {
+        word.min(span.last).wrapping_add(span.shift)
     }
 
     #[inline(always)]
     fn edge_arrived(&mut self, place: u32, to: Raw, word: Word) {
-        let class = word.class();
-        let lead = &mut self.leads[place as usize];
-        match lead.class == class {
-            true => lead.references += 1,
-            false => self.elsewhere(place, to, class),
+        // SAFETY: what arrives was read from a slot, or is a root; both have places.
+        unsafe {
+            if *self.leads.get_unchecked(place as usize) == word.class() {
+                *self.references.get_unchecked_mut(place as usize) += 1;
+                return;
+            }
         }
+        if self.set_aside == ASIDE {
+            self.count_aside();
+        }
+        self.aside[self.set_aside] = Numbered::new(to, place);
+        self.set_aside += 1;
+    }
+
+    fn counted(&self) -> (usize, usize) {
+        let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+        self.classes().fold((0, 0), add)
     }
 
     #[inline]

@@ -21,7 +21,7 @@ pub(crate) const ELEMENTS_OFFSET: usize = 12;
 /// | 2–14 | fixed part of the size, in granules |
 /// | 15 | watched: see [`Trace::watched`] and [`Trace::told`] |
 /// | 16–63 | bitmap of the four-byte words behind the header; shift and offset of a plain array |
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Trace(u64);
 
 /// How the slots of an object are found.
@@ -111,6 +111,12 @@ impl Trace {
             1 => refs_bytes(slots) + fixed,
             _ => fixed,
         }
+    }
+
+    /// Whether objects differ in size.
+    #[inline]
+    pub(crate) fn varies(self) -> bool {
+        matches!(self.0 & 3, 1 | 2)
     }
 
     /// Bytes of an object, a multiple of the granule, without a stored hash.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use heaphound_heap::{ClassId, FieldKind};
 
-use super::mark::{Ground, Marked, Marker, Start, Visitor};
+use super::mark::{Ground, Marked, Marker, Start, Visitor, word_behind};
 use super::region::Raw;
 use super::trace::slot_at;
 
@@ -123,7 +123,7 @@ pub(crate) fn dependents<V: Visitor>(
         let to = Raw(slot.load(Relaxed));
         if kind == FieldKind::Dependent && ground.refers(to) {
             let tag = match V::READS {
-                true => visitor.edge_read(visitor.source(holder, word), offset, to),
+                true => visitor.edge_read(visitor.source(holder, word), word_behind(offset), to),
                 false => V::Tag::default(),
             };
             values.push(Start { to, tag });

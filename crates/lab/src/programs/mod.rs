@@ -5,6 +5,7 @@
 //!
 //! [`CASES`] pairs each bug with what is to be found. [`growing`] programs grow and should not;
 //! [`steady`] ones do not, whatever it looks like for a while.
+//! [`unseen`] has more of both.
 
 mod btree;
 pub mod db;
@@ -16,6 +17,7 @@ pub mod skeletal;
 pub mod steady;
 pub mod swapleak;
 mod table;
+pub mod unseen;
 mod vector;
 
 use std::sync::Arc;

@@ -38,7 +38,7 @@ pub struct Growing {
     pub holder: (&'static str, &'static str, &'static str),
     /// Rounds that give some dozens of full collections.
     pub rounds: usize,
-    run: fn(&mut Mutator<'_>, &Work, Each<'_>) -> Outcome,
+    pub(super) run: fn(&mut Mutator<'_>, &Work, Each<'_>) -> Outcome,
 }
 
 impl Growing {

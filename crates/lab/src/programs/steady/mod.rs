@@ -24,7 +24,7 @@ pub struct Steady {
     pub about: &'static str,
     /// Rounds that give some dozens of full collections.
     pub rounds: usize,
-    run: fn(&mut Mutator<'_>, &Work, Each<'_>) -> Outcome,
+    pub(super) run: fn(&mut Mutator<'_>, &Work, Each<'_>) -> Outcome,
 }
 
 impl Steady {

@@ -502,9 +502,9 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'
     }
 
     #[inline]
-    fn edge_arrived(&mut self, tag: V::Tag, to: Raw, word: Word) {
-        let to = ObjectId(to, self.brand);
-        self.visitor.edge_arrived(tag, to, Visit(word.visit()));
+    fn edge_arrived(&mut self, edge: Start<V::Tag>, _: *const u8, word: Word) {
+        let to = ObjectId(edge.to, self.brand);
+        self.visitor.edge_arrived(edge.tag, to, Visit(word.visit()));
     }
 
     #[inline]

@@ -83,9 +83,9 @@ pub(crate) trait Visitor: Send {
         self.edge_read(from, word, to)
     }
 
-    /// The target of an edge has its header in the cache now.
-    fn edge_arrived(&mut self, tag: Self::Tag, to: Raw, word: Word) {
-        let _ = (tag, to, word);
+    /// The target of an edge, whose header this is, is in the cache now.
+    fn edge_arrived(&mut self, edge: Self::Edge, object: *const u8, word: Word) {
+        let _ = (edge, object, word);
     }
 
     /// An object of a class whose trace word says that it is watched is seen for the first time.
@@ -705,18 +705,18 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         marker: M,
         edge: V::Edge,
     ) -> Option<Word> {
-        let to = edge.to();
+        let (to, object) = (edge.to(), edge.object(base));
         // SAFETY: slots of live objects and roots refer to live objects (H3).
-        let header = unsafe { Header::at(edge.object(base)) };
+        let header = unsafe { Header::at(object) };
         let word = header.load();
         if V::ARRIVALS && !V::DEGREES {
-            self.visitor.edge_arrived(edge.tag(), to, word);
+            self.visitor.edge_arrived(edge, object, word);
         }
         match marker.look(word) {
             Look::New | Look::Last => {}
             Look::Old => {
                 if V::DEGREES {
-                    self.visitor.edge_arrived(edge.tag(), to, word);
+                    self.visitor.edge_arrived(edge, object, word);
                 }
                 if V::MEETS {
                     self.visitor.met(to, word);
@@ -744,7 +744,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                     word
                 }
             };
-            self.visitor.edge_arrived(edge.tag(), to, word);
+            self.visitor.edge_arrived(edge, object, word);
             if PARALLEL && marker.is_marked(before) {
                 if V::MEETS {
                     self.visitor.met(to, before);

@@ -3,7 +3,7 @@
 //! Where an edge starts is known when its slot is read, and the class of its target when it
 //! arrives. What travels in between is a *place*: a small number for a slot of a class, which is the
 //! slot's word and what the class adds to it. Most slots lead to objects of one class, and most
-//! objects of a class have one size, so that most arrivals are a comparison with the class that the
+//! classes have objects of one size, so that most arrivals are a comparison with the class that the
 //! place led to first, and a count. Others are set aside, and counted many at once, so that the
 //! loop calls nobody: in a row of the place, or, if it leads to another class than the first, in a
 //! table of rows, in which two kinds of edges may want the same one: what was there then goes to a
@@ -99,11 +99,13 @@ pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
     objects: Vec<usize>,
     /// By class id, only where objects may differ in size.
     bytes: Vec<usize>,
-    /// By place: the class that it led to first; 0 if it has led nowhere, or more is to be told of its
-    /// edges than their number.
+    /// By place: the class that it led to first, marked if its objects differ in size; 0 if it has led
+    /// nowhere, or more is to be told of its edges than their number and volume.
     leads: Vec<u32>,
     /// By place: how often it has led there since.
     references: Vec<u64>,
+    /// By place, and to how many bytes, if sizes differ.
+    volumes: Vec<u64>,
     /// Edges that lead elsewhere, and how many there are.
     aside: [Numbered; ASIDE],
     set_aside: usize,
@@ -141,6 +143,8 @@ pub(super) struct EdgeRow {
 
 /// Classes have twenty bits.
 const CLASS_BITS: u32 = 20;
+/// Marks a class whose objects differ in size.
+const VARIES: u32 = 1 << 31;
 
 impl EdgeRow {
     fn place(&self) -> usize {
@@ -171,6 +175,7 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
             bytes: vec![0; places.spans.len()],
             leads: vec![0; places.slots.len()],
             references: vec![0; places.slots.len()],
+            volumes: vec![0; places.slots.len()],
             aside: [Numbered::new(Raw::NULL, 0); ASIDE],
             set_aside: 0,
             rows: vec![EdgeRow::default(); places.slots.len() + (1 << bits)],
@@ -230,9 +235,12 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
             let slot = self.places.slots[row.place()];
             row.effect = self.shaping.effect(slot, ClassId(row.class()));
         }
-        let only_counted = self.places.sizes[row.class() as usize] > 0 && !row.effect.is_any();
-        if let Some(lead) = self.leads.get_mut(at).filter(|_| only_counted) {
-            *lead = row.class();
+        let lead = self.leads.get_mut(at);
+        if let Some(lead) = lead.filter(|_| !row.effect.is_any()) {
+            *lead = match self.places.sizes[row.class() as usize] {
+                0 => row.class() | VARIES,
+                _ => row.class(),
+            };
         }
         self.rows[at] = row;
     }
@@ -273,8 +281,10 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
         let (mut counters, mut shapings) = (Vec::new(), Vec::new());
         for mut worker in workers {
             worker.count_aside();
-            for (row, references) in worker.rows.iter_mut().zip(&worker.references) {
+            let led = worker.references.iter().zip(&worker.volumes);
+            for (row, (references, volume)) in worker.rows.iter_mut().zip(led) {
                 row.references += references;
+                row.bytes += volume;
             }
             for row in std::mem::take(&mut worker.rows) {
                 worker.put_by(row);
@@ -342,18 +352,28 @@ impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, S
     }
 
     #[inline(always)]
-    fn edge_arrived(&mut self, place: u32, to: Raw, word: Word) {
-        // SAFETY: what arrives was read from a slot, or is a root; both have places.
+    fn edge_arrived(&mut self, edge: Numbered, object: *const u8, word: Word) {
+        let (place, class) = (edge.tag() as usize, word.class());
+        // SAFETY: what arrives was read from a slot, or is a root; both have places. The object lives,
+        // is of that class, and an array if the class has objects of different sizes.
         unsafe {
-            if *self.leads.get_unchecked(place as usize) == word.class() {
-                *self.references.get_unchecked_mut(place as usize) += 1;
+            let lead = *self.leads.get_unchecked(place);
+            if lead == class {
+                *self.references.get_unchecked_mut(place) += 1;
+                return;
+            }
+            if lead == class | VARIES {
+                let trace = *self.ground.traces.get_unchecked(class as usize);
+                let bytes = trace.array_bytes(object);
+                *self.references.get_unchecked_mut(place) += 1;
+                *self.volumes.get_unchecked_mut(place) += bytes as u64;
                 return;
             }
         }
         if self.set_aside == ASIDE {
             self.count_aside();
         }
-        self.aside[self.set_aside] = Numbered::new(to, place);
+        self.aside[self.set_aside] = edge;
         self.set_aside += 1;
     }
 

@@ -20,7 +20,7 @@ pub(crate) const ELEMENTS_OFFSET: usize = 12;
 /// | 0–1 | how to find slots: by bitmap, as an array, none (plain array), by list |
 /// | 2–14 | fixed part of the size, in granules |
 /// | 15 | watched: see [`Trace::watched`] and [`Trace::told`] |
-/// | 16–63 | bitmap of the four-byte words behind the header; shift and offset of a plain array |
+/// | 16–63 | bitmap of the four-byte words behind the header; shift and offset of an array |
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Trace(u64);
 
@@ -69,13 +69,19 @@ impl Trace {
                     Self(granules | 3)
                 }
             }
-            Shape::Refs => Self(((tail.div_ceil(GRANULE)) as u64) << 2 | 1),
+            Shape::Refs => Self::array(2, ELEMENTS_OFFSET, tail.div_ceil(GRANULE), 1),
             Shape::Plain(kind) => {
                 let (shift, offset) = plain_array(kind);
-                Self((shift as u64) << 16 | (offset as u64) << 24 | 2)
+                Self::array(shift, offset, 0, 2)
             }
-            Shape::Text => Self((ELEMENTS_OFFSET as u64) << 24 | 2),
+            Shape::Text => Self::array(0, ELEMENTS_OFFSET, 0, 2),
         }
+    }
+
+    /// Of an array whose elements have `1 << shift` bytes and start at `offset`.
+    fn array(shift: u32, offset: usize, tail_granules: usize, slots: u64) -> Self {
+        let (shift, offset) = ((shift as u64) << 16, (offset as u64) << 24);
+        Self(shift | offset | (tail_granules as u64) << 2 | slots)
     }
 
     #[inline]
@@ -126,20 +132,26 @@ impl Trace {
     /// the class that this describes.
     #[inline]
     pub(crate) unsafe fn bytes(self, object: *const u8) -> usize {
-        let fixed = (self.0 >> 2 & 0x1fff) as usize * GRANULE;
-        match self.0 & 3 {
-            0 | 3 => fixed,
-            kind => {
-                // SAFETY: arrays have their length behind the header.
-                let len = unsafe { array_len(object) };
-                if kind == 1 {
-                    refs_bytes(len) + fixed
-                } else {
-                    let (shift, offset) = (self.0 >> 16 & 0xff, self.0 >> 24 & 0xff);
-                    (offset as usize + (len << shift)).next_multiple_of(GRANULE)
-                }
-            }
+        match self.varies() {
+            // SAFETY: the caller's promise.
+            true => unsafe { self.array_bytes(object) },
+            false => (self.0 >> 2 & 0x1fff) as usize * GRANULE,
         }
+    }
+
+    /// The same, of an array: of a class whose objects differ in size.
+    ///
+    /// # Safety
+    /// As for [`Trace::bytes`], and [`Trace::varies`] says so.
+    #[inline]
+    pub(crate) unsafe fn array_bytes(self, object: *const u8) -> usize {
+        // SAFETY: arrays have their length behind the header.
+        let len = unsafe { array_len(object) };
+        let (shift, offset) = (self.0 >> 16 & 0xff, self.0 >> 24 & 0xff);
+        let elements = offset as usize + (len << shift);
+        let tail = (self.0 >> 2 & 0x1fff) as usize * GRANULE;
+        // `next_multiple_of` would branch.
+        (elements + (GRANULE - 1) & !(GRANULE - 1)) + tail
     }
 }
 

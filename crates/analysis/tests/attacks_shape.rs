@@ -85,11 +85,13 @@ fn said(profile: &Profile) -> String {
     for (class, known) in &mut all.backbones {
         let matches = known.matches.iter_mut().flatten();
         let relations = known.relations.hold.iter().chain(matches.map(|it| &*it));
-        let mut relations: Vec<String> = relations
-            .map(|it| format!("{it} {}", it.ignored))
-            .collect();
+        let mut relations: Vec<String> =
+            relations.map(|it| format!("{it} {}", it.ignored)).collect();
         relations.sort_unstable();
-        text += &format!("{class} {:?} {:?} {relations:?}\n", known.degrees, known.instances);
+        text += &format!(
+            "{class} {:?} {:?} {relations:?}\n",
+            known.degrees, known.instances
+        );
     }
     text
 }
@@ -294,6 +296,54 @@ fn many_short_structures_look_like_a_long_one() {
             assert_eq!(look(&slots, &up), expected, "{told}");
         }
     }
+}
+
+/// Lists of that many nodes, whose heads are in an array.
+fn looks_in_an_array(lists: usize, nodes: usize) -> String {
+    let mut builder = SnapshotBuilder::default();
+    let node = builder.add_class("Node", None, &["next"]);
+    let array = builder.add_array_class("Object[]");
+    for at in 0..lists * nodes {
+        builder.add_object(node, 16);
+        if (at + 1) % nodes != 0 {
+            builder.add_edge(Place::Field(0), ObjectId(at as u32 + 1));
+        }
+    }
+    let array = builder.add_object(array, 16 + 4 * lists);
+    for at in 0..lists {
+        let head = ObjectId((at * nodes) as u32);
+        builder.add_edge(Place::Element(at as u32), head);
+    }
+    builder.add_root(Root::new(RootKind::Static, "all"), array);
+    let measures = measure_view(&builder.finish().unwrap());
+    shape_of(&measures[0]).to_string()
+}
+
+#[test]
+fn one_list_is_no_hash_chain() {
+    for nodes in [2, 3, 50, 1_000] {
+        assert_eq!(looks_in_an_array(1, nodes), "singly linked list");
+        assert_eq!(looks_in_an_array(7, nodes), "hash chain");
+    }
+}
+
+#[test]
+fn leaves_do_not_offend_where_a_child_is_lost() {
+    let profile = learn_structure(|n, _| Structure::complete_tree(n, false), true);
+    let mut tree = Structure::complete_tree(301, false);
+    tree.nodes[7][1] = None;
+    let heap = tree.build(true);
+    let ids = SlotIds::new(heap.classes());
+    let backbones = Backbones::find(&summarize(&heap), heap.classes(), &ids);
+    let found = profile.test(&measure_view(&heap));
+    assert!(!found.is_empty());
+    let shown = found
+        .iter()
+        .flat_map(|it| offenders(&heap, &backbones, it, 10));
+    let shown: Vec<u32> = shown.map(|it| it.0).collect();
+    // The one that has lost a child, and the child; and the root, which looks like it.
+    assert!(shown.contains(&7) || shown.contains(&16), "{shown:?}");
+    assert!(shown.iter().all(|it| [0, 7, 16].contains(it)), "{shown:?}");
 }
 
 #[test]

@@ -250,10 +250,22 @@ fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").expect("a string can be written to");
 }
 
-/// A string of DOT's.
+/// A string of DOT's, whose lines end with `\n`. Graphviz reads entities in it, and no control
+/// characters; nor should a terminal get them.
 fn quoted(text: &str) -> String {
-    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("\"{}\"", text.replace('\n', "\\n"))
+    let mut safe = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\\' => safe.push_str("\\\\"),
+            '"' => safe.push_str("\\\""),
+            '&' => safe.push_str("&amp;"),
+            '\n' => safe.push_str("\\n"),
+            c if c.is_control() => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe.push('"');
+    safe
 }
 
 /// Text of XML's. Most control characters cannot be written there at all.

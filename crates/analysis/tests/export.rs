@@ -174,7 +174,9 @@ fn names_of_any_kind_are_escaped() {
     let ids = SlotIds::new(heap.classes());
     let summary = summarize(&heap);
     let picture = Picture::field_wise(&summary, heap.classes(), &ids);
-    assert!(picture.dot().contains("label=\"Map<\\\"a\\\\b\\\" & 'c'>"));
+    let dot = picture.dot();
+    assert!(dot.contains("label=\"Map<\\\"a\\\\b\\\" &amp; 'c'>\u{fffd}\\n1 objects"));
+    assert!(dot.contains("label=\"<x>\\n\\\"\\n1 references"));
     let text = picture.graphml();
     assert!(text.contains("Map&lt;&quot;a\\b&quot; &amp; 'c'&gt;\u{fffd}<"));
     assert!(text.contains("&lt;x&gt;&#10;&quot;<"));

@@ -118,16 +118,26 @@ fn a_profile_can_be_read_by_a_person() {
                     "instances": 340
                   }
                 ],
-                "confirmed": 2,
-                "last": {
-                  ".data": 77,
-                  ".next": 76,
-                  ".prev": 76,
-                  "Structure.head": 1,
-                  "Structure.tail": 1,
-                  "in=0": 0,
-                  "instances": 77
-                }
+                "confirming": [
+                  {
+                    ".data": 900,
+                    ".next": 899,
+                    ".prev": 899,
+                    "Structure.head": 1,
+                    "Structure.tail": 1,
+                    "in=0": 0,
+                    "instances": 900
+                  },
+                  {
+                    ".data": 77,
+                    ".next": 76,
+                    ".prev": 76,
+                    "Structure.head": 1,
+                    "Structure.tail": 1,
+                    "in=0": 0,
+                    "instances": 77
+                  }
+                ]
               },
               "matches": [
                 {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use heaphound_analysis::slot::{SlotId, SlotIds};
 use heaphound_analysis::summary::{ClassTotal, SlotEdge, Summary, summarize, summarize_on};
-use heaphound_heap::ClassId;
-use heaphound_heap::snapshot::Snapshot;
-use heaphound_heap::view::{HeapView, live_objects};
+use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
+use heaphound_heap::view::{HeapView, Place, live_objects};
+use heaphound_heap::{ClassId, Root, RootKind};
 use heaps::{check, heaps};
 use proptest::prelude::*;
 
@@ -72,6 +72,24 @@ fn a_summary_is_what_its_definition_says_at_any_number_of_threads() {
         prop_assert_eq!(found, points_from.into_iter().collect::<Vec<_>>());
         Ok(())
     });
+}
+
+#[test]
+fn sizes_that_no_heap_has_are_not_wrapped() {
+    let mut builder = SnapshotBuilder::default();
+    let node = builder.add_class("Node", None, &["next"]);
+    for at in 0..5 {
+        builder.add_object(node, usize::MAX / 3);
+        builder.add_edge(Place::Field(0), ObjectId((at + 1) % 5));
+    }
+    builder.add_root(Root::new(RootKind::Static, "r"), ObjectId(0));
+    let heap = builder.finish().unwrap();
+    let summary = summarize(&heap);
+    assert_eq!(summary.volume_bytes(), u64::MAX);
+    assert_eq!(summary.edges()[0].volume_bytes, u64::MAX);
+    assert_eq!(summary, summarize_on(&heap, 4));
+    let differences = Summary::default().differences(&summary);
+    assert_eq!(differences[0].volume_bytes(), i64::MAX);
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub struct Args {
     window: u16,
 
     /// The rank above which a class is reported; 100 for `ratio`, 0 for `slope`.
-    #[arg(long, value_name = "RANK", value_parser = rank)]
+    #[arg(long, value_name = "RANK", value_parser = rank, allow_negative_numbers = true)]
     threshold: Option<f64>,
 
     /// Show how two snapshots differ, class by class: the first and the last.

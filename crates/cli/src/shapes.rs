@@ -1,7 +1,7 @@
 //! `heaphound shapes`: recursive data structures, what is learnt of them, and whether it holds.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use heaphound_analysis::shape::{
@@ -16,6 +16,7 @@ use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::shapes::{Learnt, Shapes, Structure, Tested};
+use heaphound_snapshot::replace_file;
 
 use crate::input;
 use crate::problem::Problem;
@@ -23,9 +24,9 @@ use crate::progress::Progress;
 
 /// Show the recursive data structures of a heap; learn what is true of them, or test it.
 ///
-/// A profile is JSON that a person can review and edit: take out what need not hold. Learn from
-/// several heaps of correct runs, of different sizes, before you test. Exits with 1 if
-/// something does not hold.
+/// A profile is JSON that a person can review and edit: take out degrees that need not hold, and
+/// set `ignored` beside relations. Learn from several heaps of correct runs, of different sizes,
+/// before you test. Exits with 1 if something does not hold.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -87,10 +88,13 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         });
         let is_known = |it: &&Measure| profile.backbones.contains_key(&it.class);
         let (tested, unknown): (Vec<_>, Vec<_>) = measures.iter().partition(is_known);
+        let is_absent = |class: &&String| !tested.iter().any(|it| it.class == **class);
+        let absent = profile.backbones.keys().filter(is_absent);
         shapes.tested = Some(Tested {
             profile: path.display().to_string(),
             structures: tested.len(),
             unknown: unknown.iter().map(|it| it.class.clone()).collect(),
+            absent: absent.cloned().collect(),
         });
     }
     Ok(Report {
@@ -158,12 +162,7 @@ fn read_profile(path: &Path) -> Result<Option<Profile>, Problem> {
 
 /// Writes a profile whole: whoever reads it meanwhile finds the one before.
 fn write_profile(path: &Path, profile: &Profile) -> Result<(), Problem> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    let written = fs::write(&beside, profile.to_json()).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&beside);
-        Problem(format!("cannot write {}: {error}", path.display()))
-    })
+    let text = profile.to_json();
+    let written = replace_file(path, |mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Problem(format!("cannot write {}: {error}", path.display())))
 }

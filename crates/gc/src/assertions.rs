@@ -10,8 +10,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
-use heaphound_heap::path::{Origin, Reached, Search, Trail, named, shortest, shortest_to_each};
+use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Path, Severity, group};
+use heaphound_heap::path::{Origin, Reached, Search, Trail, named, shortest};
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, Root, RootKind};
@@ -768,11 +768,9 @@ impl Assertions {
             }
             _ => format!("instances of {class} take {amount} bytes; the assertion allows {limit}"),
         };
-        let mut visits = view.visits();
-        let trails = shortest_to_each(view, &mut visits, &Search::everywhere(), instances);
         // Those that are held in the same way are one group.
-        let trails = trails.into_iter().flatten();
-        let groups = group(trails.map(|trail| trail.describe(view)).collect());
+        let (paths, told) = paths_to(view, instances);
+        let groups = group(paths);
         let mut notes = Vec::new();
         if groups.len() > MOST_SHOWN {
             notes.push(format!(
@@ -784,11 +782,8 @@ impl Assertions {
             AssertionKind::Instances => amount,
             _ => instances.len(),
         };
-        if instances.len() < count {
-            notes.push(format!(
-                "paths were looked for to {} of them",
-                instances.len()
-            ));
+        if told < count {
+            notes.push(format!("paths were looked for to {told} of them"));
         }
         let evidence = groups.into_iter().take(MOST_SHOWN);
         Finding {
@@ -813,6 +808,21 @@ impl Assertions {
             notes,
         }
     }
+}
+
+/// The shortest paths to objects, and to how many of these they were looked for: to all, or as
+/// many as can be told. In a list each is as long as what comes before.
+pub(crate) fn paths_to<'v>(view: &StoppedHeap<'v>, objects: &[ObjectId<'v>]) -> (Vec<Path>, usize) {
+    let reached = Reached::new(view, &mut view.visits(), &Search::everywhere(), objects);
+    let (mut paths, mut hops) = (Vec::new(), 0);
+    for (told, &object) in objects.iter().enumerate() {
+        hops += reached.back(object).count();
+        if hops > MOST_HOPS && told > 0 {
+            return (paths, told);
+        }
+        paths.extend(reached.trail(object).map(|trail| trail.describe(view)));
+    }
+    (paths, objects.len())
 }
 
 /// What is said of a violation.

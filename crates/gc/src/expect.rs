@@ -7,13 +7,12 @@ use std::thread;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
-use heaphound_heap::path::{Search, named, shortest_to_each};
+use heaphound_heap::path::named;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
-use heaphound_heap::trace::Traceable;
 
 use crate::assertions::{
-    AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing,
+    AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing, paths_to,
 };
 use crate::heap::{Heap, HeapInner};
 use crate::raw::check::{Entry, Pair, SiteId, TAKEN_BACK};
@@ -455,13 +454,11 @@ impl Mutator<'_> {
                 return None;
             }
             let some = &live.as_slice()[..count.min(MOST_PATHS)];
-            let mut visits = view.visits();
-            let trails = shortest_to_each(view, &mut visits, &Search::everywhere(), some);
-            let paths = trails.iter().flatten().map(|trail| trail.describe(view));
-            let mut groups = group(paths.collect());
+            let (paths, told) = paths_to(view, some);
+            let mut groups = group(paths);
             let mut notes = Vec::new();
-            if count > MOST_PATHS {
-                notes.push(format!("paths were looked for to {MOST_PATHS} of them"));
+            if count > told {
+                notes.push(format!("paths were looked for to {told} of them"));
             }
             if groups.len() > MOST_SHOWN {
                 let more = groups.len() - MOST_SHOWN;

@@ -42,6 +42,8 @@ pub enum RootSet<'a> {
     Thread(&'a str, Part),
     /// All but those of one thread.
     AllBut(&'a str, Part),
+    /// All but locals: what a stack holds is let go when a function returns.
+    Lasting,
 }
 
 impl RootSet<'_> {
@@ -60,6 +62,7 @@ impl RootSet<'_> {
                 Self::All => true,
                 Self::Thread(thread, part) => of_thread(thread, part),
                 Self::AllBut(thread, part) => !of_thread(thread, part),
+                Self::Lasting => kind != RootKind::ThreadStack,
             }
     }
 }

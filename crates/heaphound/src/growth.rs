@@ -81,7 +81,8 @@ impl Growth {
         self
     }
 
-    /// At every n-th full collection only; 0 is as 1.
+    /// At every n-th full collection only; 0 is as 1. All that is said of collections is said of
+    /// these.
     pub fn every(mut self, collections: u32) -> Self {
         self.every = NonZeroU32::new(collections).unwrap_or(NonZeroU32::MIN);
         self

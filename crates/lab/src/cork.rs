@@ -10,7 +10,7 @@ use crate::programs::growing::{GROWING, Growing};
 use crate::programs::steady::{STEADY, Steady};
 use crate::programs::unseen::{BOUNDED, LEAKS};
 use crate::report::Report;
-use crate::watch::{Recording, Watched};
+use crate::watch::{Growth, Recording, Watched};
 use crate::{Failed, Options, Tell};
 
 pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
@@ -36,7 +36,8 @@ fn run_at(size: Size, progress: Tell<'_>) -> Report {
     report.higher("cork.unseen_found", None, unseen_found as f64, "of 6");
     report.lower("cork.unseen_false", None, unseen_named as f64, "classes");
     report.note(format!(
-        "found: the class and the slot that holds the growth are named, and nothing that is held elsewhere. \
+        "found: the last report leads from the class to the slot that holds the growth, by classes or by the object that is \
+         shown, and names nothing that is held elsewhere; collections to report: until that class is named. \
          false: classes named in at least a quarter of the reports of a program, as the paper counts; {named} were named \
          in any. unseen: programs that the detector was not made with; there a class is false that was named in any report"
     ));
@@ -56,10 +57,14 @@ fn seek(
         progress(program.name);
         let recording = record(program, size, true);
         let watched = recording.watch(cork::Options::default());
-        let is_right = is_right(program, &watched);
+        let is_right = is_right(program, &watched, &recording);
         found += is_right as usize;
         // What was never reported is no median, but worse than any.
-        until.push(watched.first().map_or(f64::INFINITY, |first| first as f64));
+        until.push(
+            watched
+                .first(program.class)
+                .map_or(f64::INFINITY, |first| first as f64),
+        );
         report.note(format!(
             "{} ({}): {}",
             program.name,
@@ -135,23 +140,31 @@ fn record(program: &Growing, size: Size, leak: bool) -> Recording {
     })
 }
 
-/// Whether the last report names the class that grows, and only what its holder holds.
-fn is_right(program: &Growing, watched: &Watched) -> bool {
+/// Whether the last report names the class that grows with the way to its holder, and beside it
+/// only what that holds. Where several classes hold it that do not grow, the object that is shown
+/// must be held by the right one.
+fn is_right(program: &Growing, watched: &Watched, recording: &Recording) -> bool {
     let last = watched.last();
-    last.iter().any(|it| it.class == program.class)
-        && last.iter().all(|it| it.goes_through(program.holder))
+    let shown = recording.shows(program.class, program.holder);
+    let named =
+        |it: &Growth| it.class == program.class && (shown || it.leads_through(program.holder));
+    last.iter().any(named) && last.iter().all(|it| it.goes_through(program.holder))
 }
 
 fn tell_growth(program: &Growing, watched: &Watched, is_right: bool) -> String {
     let all = watched.reports.len();
-    let Some(first) = watched.first() else {
+    let Some(first) = watched.first(program.class) else {
         return format!("missed in {all} full collections");
     };
     let mut last = watched.last().iter();
     let named: Vec<&str> = last.clone().map(|it| it.class.as_str()).collect();
     let path = last.find(|it| it.class == program.class);
     let path = path.and_then(|it| it.finding.evidence.first());
-    let path = path.map_or(String::new(), |it| format!("; {}", it.path));
+    let path = match path.filter(|it| !it.path.hops.is_empty()) {
+        Some(it) => format!("; {}", it.path),
+        None if is_right => "; only the object that is shown tells by whom it is held".into(),
+        None => String::new(),
+    };
     let verdict = match named.contains(&program.class) {
         _ if is_right => "found",
         true => "with a wrong slice",

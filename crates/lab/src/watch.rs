@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use heaphound::analysis::cork::{self, Candidate, Cork, Options};
+use heaphound::analysis::cork::{self, Candidate, Cork, Options, SliceEdge};
 use heaphound::analysis::slot::SlotIds;
 use heaphound::analysis::summary::Summary;
 use heaphound::finding::Finding;
@@ -23,6 +23,8 @@ pub struct Recording {
     pub classes: Vec<ClassInfo>,
     /// Of each full collection: what lived, and what had been allocated until then.
     pub collections: Vec<(Summary, u64)>,
+    /// What the detector told while it ran, with objects.
+    pub findings: Vec<Finding>,
 }
 
 /// What Cork said of a run.
@@ -37,7 +39,9 @@ pub struct Watched {
 pub struct Growth {
     /// The class.
     pub class: String,
-    /// The edges of its slice and of the way to what holds it: class, slot, class.
+    /// The edges of the way to what holds it: class, slot, class.
+    pub way: Vec<(String, String, String)>,
+    /// Those of its slice and of the holders where the way ends, too.
     pub edges: Vec<(String, String, String)>,
     /// All of it.
     pub finding: Finding,
@@ -50,10 +54,16 @@ impl Recording {
         let told = Arc::new(Mutex::new(Self::default()));
         let quiet = Reaction::Call(Arc::new(|_| {}));
         let observed = heap.observe(Box::new(Recorder(told.clone())), Some(quiet));
+        let found = told.clone();
+        let keep = move |finding: &Finding| {
+            let mut told = found.lock().expect("nobody panics with it");
+            told.findings.push(finding.clone());
+        };
+        let watch = heaphound::Growth::new().register(&heap, Some(Reaction::Call(Arc::new(keep))));
         let mut m = heap.attach("main").expect("attached once");
         run(&mut m);
         drop(m);
-        drop(observed);
+        drop((observed, watch));
         let mut told = told.lock().expect("nobody panics with it");
         std::mem::take(&mut *told)
     }
@@ -73,6 +83,21 @@ impl Recording {
         }
     }
 
+    /// Whether an object that the detector showed for a class is held through a slot.
+    pub fn shows(&self, class: &str, (from, slot, to): (&str, &str, &str)) -> bool {
+        let mut own = self.findings.iter();
+        own.any(|finding| {
+            let examples = finding.evidence.iter().map(|it| &it.path);
+            let mut examples = examples.filter(|path| path.root.is_some());
+            finding.objects[0].class == class
+                && examples.any(|path| {
+                    let before = path.hops.iter().map(|hop| &hop.to);
+                    let mut hops = std::iter::once(&path.first).chain(before).zip(&path.hops);
+                    hops.any(|(it, hop)| it.class == from && hop.slot == slot && hop.to.class == to)
+                })
+        })
+    }
+
     /// The volume of the heap at each collection.
     pub fn volumes(&self) -> impl Iterator<Item = u64> + '_ {
         self.collections.iter().map(|it| it.0.volume_bytes())
@@ -80,9 +105,10 @@ impl Recording {
 }
 
 impl Watched {
-    /// The first full collection, counted from 1, that reported anything.
-    pub fn first(&self) -> Option<usize> {
-        let first = self.reports.iter().position(|report| !report.is_empty());
+    /// The first full collection, counted from 1, that reported a class.
+    pub fn first(&self, class: &str) -> Option<usize> {
+        let named = |report: &Vec<Growth>| report.iter().any(|it| it.class == class);
+        let first = self.reports.iter().position(named);
         first.map(|at| at + 1)
     }
 
@@ -115,25 +141,36 @@ impl Growth {
     fn of(candidate: &Candidate, classes: &[ClassInfo], ids: &SlotIds, collection: u64) -> Self {
         let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
         let slice = &candidate.slice;
-        let edges = slice.edges.iter().chain(&slice.chain).chain(&slice.holders);
-        let edges = edges.flat_map(|edge| {
-            edge.slots.iter().map(|slot| {
+        let named = |edge: &SliceEdge| -> Vec<(String, String, String)> {
+            let slots = edge.slots.iter().map(|slot| {
                 let slot = ids.name(classes, slot.slot).to_string();
                 (name(edge.from), slot, name(edge.class))
-            })
-        });
+            });
+            slots.collect()
+        };
+        let edges = slice.edges.iter().chain(&slice.chain).chain(&slice.holders);
         Self {
             class: name(candidate.class),
-            edges: edges.collect(),
+            way: slice.chain.iter().flat_map(named).collect(),
+            edges: edges.flat_map(named).collect(),
             finding: cork::finding(candidate, classes, ids, Some(collection)),
         }
     }
 
     /// Whether the slice goes through a slot.
-    pub fn goes_through(&self, (class, slot, to): (&str, &str, &str)) -> bool {
-        let mut edges = self.edges.iter();
-        edges.any(|it| (it.0.as_str(), it.1.as_str(), it.2.as_str()) == (class, slot, to))
+    pub fn goes_through(&self, slot: (&str, &str, &str)) -> bool {
+        has(&self.edges, slot)
     }
+
+    /// Whether the way that is told does.
+    pub fn leads_through(&self, slot: (&str, &str, &str)) -> bool {
+        has(&self.way, slot)
+    }
+}
+
+fn has(edges: &[(String, String, String)], (class, slot, to): (&str, &str, &str)) -> bool {
+    let mut edges = edges.iter();
+    edges.any(|it| (it.0.as_str(), it.1.as_str(), it.2.as_str()) == (class, slot, to))
 }
 
 /// Keeps the summary of every full collection.

@@ -60,4 +60,6 @@ pub struct Tested {
     pub structures: usize,
     /// Kinds of structures of the heap that are not, and were not tested.
     pub unknown: Vec<String>,
+    /// Kinds of structures in it that the heap has none of, and that were not tested.
+    pub absent: Vec<String>,
 }

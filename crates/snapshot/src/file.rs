@@ -92,9 +92,7 @@ pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snaps
     read(&bytes, &path.display().to_string(), progress)
 }
 
-/// Writes a file. It is complete before it takes the place of one that was there, whose
-/// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
-/// not replaced, but written into. Answers how many bytes were written.
+/// Writes a heap to a file, as [`replace_file`] does. Answers how many bytes were written.
 ///
 /// # Errors
 /// If it cannot be written, or the heap not in that format; then what was there still is.
@@ -104,6 +102,19 @@ pub fn write_file(
     format: Format,
     progress: Progress<'_>,
 ) -> io::Result<u64> {
+    replace_file(path, |file| write_into(file, heap, format, progress))
+}
+
+/// Writes a file. It is complete before it takes the place of one that was there, whose
+/// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
+/// not replaced, but written into. Answers what `write` does.
+///
+/// # Errors
+/// If it cannot be written; then what was there still is.
+pub fn replace_file<R>(
+    path: impl AsRef<Path>,
+    write: impl FnOnce(&File) -> io::Result<R>,
+) -> io::Result<R> {
     let path = path.as_ref();
     let there = fs::metadata(path).ok();
     if there
@@ -111,13 +122,13 @@ pub fn write_file(
         .is_some_and(|it| !it.is_file() && !it.is_dir())
     {
         let device = OpenOptions::new().write(true).open(path)?;
-        return write_into(&device, heap, format, progress);
+        return write(&device);
     }
     let path = &behind_links(path);
     let beside = beside(path)?;
-    let mut write = || {
+    let replace = || {
         let file = File::create_new(&beside)?;
-        let bytes = write_into(&file, heap, format, progress)?;
+        let result = write(&file)?;
         if let Some(there) = &there {
             file.set_permissions(there.permissions())?;
         }
@@ -125,9 +136,9 @@ pub fn write_file(
         file.sync_all()?;
         drop(file);
         fs::rename(&beside, path)?;
-        Ok(bytes)
+        Ok(result)
     };
-    let done: io::Result<u64> = write();
+    let done: io::Result<R> = replace();
     if done
         .as_ref()
         .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)

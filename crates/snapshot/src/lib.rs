@@ -31,7 +31,7 @@ mod variants;
 #[doc(hidden)]
 pub use binary::checksum;
 pub use binary::{BinaryError, MAGIC, read_binary, write_binary};
-pub use file::{Format, ReadError, read, read_file, write_file};
+pub use file::{Format, ReadError, read, read_file, replace_file, write_file};
 pub use heaphound_heap::snapshot::Snapshot;
 pub use text::{Mistake, TextErrors, read_text, write_text};
 

@@ -190,11 +190,11 @@ pub struct Candidate {
     pub volume_bytes: u64,
     /// How likely it grows without end; compare with [`Options::threshold`].
     pub rank: f64,
-    /// Full collections for which it has been growing.
+    /// Full collections for which it has been growing, of those that were taken in.
     pub phases: u32,
     /// What it has grown by in that time.
     pub grown_bytes: u64,
-    /// Bytes that it grows by from collection to collection, on average.
+    /// Bytes that it grows by from one of these to the next, on average.
     pub bytes_per_collection: f64,
     /// Bytes that it grows by while the program allocates a million bytes; none if it is not
     /// known what was allocated.

@@ -1,6 +1,7 @@
 //! An object that shows the growth, with its path.
 
-use heaphound_heap::path::{Reached, Search, Trail};
+use heaphound_heap::path::{Origin, Reached, Search, Trail};
+use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::{ClassId, ClassInfo};
 
@@ -10,8 +11,9 @@ use crate::summary::live;
 /// So many objects are looked at, to find one whose path goes through the slice.
 const MOST_LOOKED_AT: usize = 256;
 
-/// An object of a candidate's class, with the way to it from a root. Preferred are objects that
-/// the slice leads to, by a path that goes along the slice; then short paths. `classes` are
+/// An object of a candidate's class, with the way to it from a root: not from a local, if there is
+/// another, for what was just made is always held by locals, too. Preferred are objects that the
+/// slice leads to, by a path that goes along the slice; then short paths. `classes` are
 /// those by which the candidate was found; the view's own may have other numbers.
 pub fn sample<T: Traceable>(
     view: &T,
@@ -45,7 +47,15 @@ pub fn sample<T: Traceable>(
     // From all of them alike, old and new.
     let step = objects.len().div_ceil(MOST_LOOKED_AT).max(1);
     let objects: Vec<T::Object> = objects.into_iter().step_by(step).collect();
-    let reached = Reached::new(view, &mut view.visits(), &Search::everywhere(), &objects);
+    let search = |roots| {
+        let from = Origin::Roots(roots);
+        let search = Search { from, avoid: &[] };
+        Reached::new(view, &mut view.visits(), &search, &objects)
+    };
+    let mut reached = search(RootSet::Lasting);
+    if objects.iter().all(|&it| reached.order(it).is_none()) {
+        reached = search(RootSet::All);
+    }
     let along = |object: T::Object| {
         let before = reached.back(object).skip(1);
         let same = before
@@ -55,8 +65,8 @@ pub fn sample<T: Traceable>(
     };
     // Only one way is told: a way down a list may be as long as the heap.
     let found = objects
-        .into_iter()
-        .filter_map(|object| Some((object, reached.order(object)?)));
+        .iter()
+        .filter_map(|&object| Some((object, reached.order(object)?)));
     let (best, _) =
         found.min_by_key(|&(object, order)| (std::cmp::Reverse(along(object)), order))?;
     reached.trail(best)

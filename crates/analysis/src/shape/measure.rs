@@ -76,13 +76,13 @@ pub fn measure(
         // An array class may serve others too; what the backbone refers to is its own.
         let between = points_from.iter().filter(|edge| edge.from == class);
         let between = between.filter(|edge| Some(edge.class) == through);
-        let between: u64 = between.map(|edge| edge.volume_bytes).sum();
+        let between = between.fold(0u64, |all, edge| all.saturating_add(edge.volume_bytes));
         let most = through.map_or(0, |through| summary.class(through).volume_bytes);
         Measure {
             class: name(class),
             through: through.map(name),
             instances: total.objects,
-            volume_bytes: total.volume_bytes + between.min(most),
+            volume_bytes: total.volume_bytes.saturating_add(between.min(most)),
             heap_bytes,
             degrees,
             slots,

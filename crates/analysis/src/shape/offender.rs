@@ -11,8 +11,8 @@ use crate::summary::live;
 
 /// Objects that a violation is about, at most `limit`, in the order of the view: those that
 /// have a degree that too many have; those that a matching leaves over or has twice; for a
-/// relation with too few references, those whose slots are null; with too many, those that
-/// its slots refer to more than once, unless that is usual.
+/// relation with too few references, those whose slots are null, unless most of them may be;
+/// with too many, those that its slots refer to more than once, unless that is usual.
 pub fn offenders<T: Traceable>(
     view: &T,
     backbones: &Backbones,
@@ -59,7 +59,12 @@ pub fn offenders<T: Traceable>(
                 .map(|&(_, from, _)| from)
                 .collect();
             if violation.fewer {
-                return objects(&|it| !full.contains(it));
+                // The ends of lists and the leaves of trees are right, and mostly many.
+                let null = (edges.objects.len() - full.len()) as u64;
+                return match null <= 2 * violation.count {
+                    true => objects(&|it| !full.contains(it)),
+                    false => Vec::new(),
+                };
             }
             // So many references too many lead to so many objects that have one already, or to
             // others: if more are shared, that is how the structure is made.

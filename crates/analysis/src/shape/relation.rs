@@ -7,8 +7,9 @@
 //! no constant term, so that what was learnt of one list holds of ten.
 //!
 //! All that must be kept of the points is a basis: a relation that holds for these holds
-//! for all sums of them, and other points would have become part of the basis. A point that
-//! comes again, because the program is idle or the same heap was learnt twice, proves nothing.
+//! for all sums of them, and other points would have become part of the basis. Beside it stand a
+//! few of the others, which confirm it. A point that comes again, because the program is
+//! idle, does the same all over, or the same heap was learnt twice, proves nothing.
 //!
 //! First the relations that a person would look for are tried, slot by slot; then whatever
 //! else depends on the rest, if it is simple. Roots are left out: they come and go.
@@ -43,20 +44,18 @@ pub struct Relations {
     pub hold: Vec<Relation>,
     /// Points of which no one is a sum of others.
     basis: Vec<Point>,
-    /// Points since that were sums of these.
-    confirmed: u64,
-    /// The point that was met last.
-    #[serde(default, skip_serializing_if = "Point::is_empty")]
-    last: Point,
+    /// Points that are sums of these, no two alike, as many as are needed to believe what nobody
+    /// would have looked for.
+    confirming: Vec<Point>,
 }
 
 pub(super) const INSTANCES: &str = "instances";
 pub(super) const HEADS: &str = "in=0";
 
 /// Points that the obvious relations need to be believed.
-const ENOUGH_POINTS: u64 = 3;
+const ENOUGH_POINTS: usize = 3;
 /// Points that must have confirmed a relation which nobody would have looked for.
-const ENOUGH_CONFIRMED: u64 = 5;
+const ENOUGH_CONFIRMED: usize = 5;
 /// A relation with more terms is an accident, or cannot be understood.
 const MOST_TERMS: usize = 4;
 /// With more counts, only the obvious relations are looked for.
@@ -70,7 +69,7 @@ const MOST_TIMES: i64 = 1 << 20;
 impl Relations {
     /// Whether all numbers can have been counted. The error says which cannot.
     pub(super) fn check(&self) -> Result<(), String> {
-        for point in self.basis.iter().chain([&self.last]) {
+        for point in self.basis.iter().chain(&self.confirming) {
             for (name, &count) in point {
                 if !(0..=MOST_COUNTED).contains(&count) {
                     return Err(format!("{count} of {name} cannot have been counted"));
@@ -86,28 +85,16 @@ impl Relations {
         self.update();
     }
 
-    /// Learns what another has learnt.
+    /// Learns what another has learnt. What both have met counts once.
     pub(super) fn merge(&mut self, other: Self) {
-        let before = (self.basis.len(), self.confirmed);
-        let theirs = other.basis.len();
-        self.confirmed = 0;
-        for point in other.basis {
+        let confirming = std::mem::take(&mut self.confirming);
+        let others = confirming.into_iter().chain(other.confirming);
+        for point in other.basis.into_iter().chain(others) {
             self.add(point);
         }
-        // Whoever knew all that both know has been confirmed by the other.
-        if self.basis.len() == before.0 {
-            let both = before.1.saturating_add(other.confirmed);
-            self.confirmed = self.confirmed.saturating_add(both);
-        } else if self.basis.len() == theirs {
-            let ours = before.1.saturating_add(before.0 as u64);
-            self.confirmed = other.confirmed.saturating_add(ours);
-        } else {
-            self.confirmed = 0;
-        }
-        let ignored = other.hold.into_iter().filter(|relation| relation.ignored);
-        for theirs in ignored {
+        for theirs in other.hold {
             match self.hold.iter_mut().find(|it| it.terms == theirs.terms) {
-                Some(ours) => ours.ignored = true,
+                Some(ours) => ours.ignored |= theirs.ignored,
                 None => self.hold.push(theirs),
             }
         }
@@ -115,23 +102,21 @@ impl Relations {
     }
 
     fn add(&mut self, point: Point) {
-        let again = point == self.last || self.basis.contains(&point);
+        let again = self.basis.contains(&point) || self.confirming.contains(&point);
         if again || point.values().all(|&count| count == 0) {
             return;
         }
-        self.last.clone_from(&point);
         let mut names: Vec<&str> = self.names();
         names.extend(point.keys().map(String::as_str));
         names.sort_unstable();
         names.dedup();
         let rows = self.basis.iter().map(|point| row(&names, point));
         let mut known = Echelon::new(names.len(), rows);
-        match known.add(&row(&names, &point)) {
-            true => {
-                self.basis.push(point);
-                self.confirmed = 0;
-            }
-            false => self.confirmed = self.confirmed.saturating_add(1),
+        if known.add(&row(&names, &point)) {
+            self.basis.push(point);
+            self.confirming.clear();
+        } else if self.confirming.len() < ENOUGH_CONFIRMED {
+            self.confirming.push(point);
         }
     }
 
@@ -167,8 +152,7 @@ impl Relations {
 
     fn find(&self) -> Vec<Relation> {
         let mut names = self.names();
-        let points = self.confirmed.saturating_add(self.basis.len() as u64);
-        if points < ENOUGH_POINTS {
+        if self.basis.len() + self.confirming.len() < ENOUGH_POINTS {
             return Vec::new();
         }
         // What relations are solved for comes last.
@@ -215,7 +199,7 @@ impl Relations {
                     || choose(Relation::new(&[(a, 1), (b, -1)]));
             }
         }
-        if self.confirmed < ENOUGH_CONFIRMED || names.len() > MOST_COUNTS {
+        if self.confirming.len() < ENOUGH_CONFIRMED || names.len() > MOST_COUNTS {
             return chosen;
         }
         let rows = self.basis.iter().map(|point| row(&names, point));

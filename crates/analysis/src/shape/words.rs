@@ -92,8 +92,14 @@ pub fn shape_of(measure: &Measure) -> Shape {
     let in_arrays: u64 = in_arrays.map(|(_, &count)| count).sum();
     let elements = measure.recursive.contains_key("[*]");
     match (used.len().max(1), elements) {
-        // Arrays hold the first of each chain, and not the others.
-        (1, false) if unshared && in_arrays > 0 && in_arrays.abs_diff(in_0) <= few_of(in_0) => {
+        // Arrays hold the first of each chain, and not the others. One list may be held by
+        // anything.
+        (1, false)
+            if unshared
+                && in_0 > 1
+                && in_arrays > 1
+                && in_arrays.abs_diff(in_0) <= few_of(in_0) =>
+        {
             Shape::HashChain
         }
         (1, false) if unshared && in_0 == 0 && out_0 == 0 => Shape::CircularList,

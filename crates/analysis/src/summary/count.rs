@@ -5,6 +5,8 @@
 //! size are in the cache then, and its slot has come along as a tag. Sums do not depend on
 //! who counted what, so the summary is the same to the last byte at any number of threads.
 //!
+//! A file may claim sizes that no heap has: volumes stop at the largest number.
+//!
 //! Memory depends on classes and on kinds of edges, which are about as many, not on the heap.
 
 use heaphound_heap::ClassId;
@@ -51,7 +53,7 @@ impl Counters {
         }
         let total = &mut self.classes[class.0 as usize];
         total.objects += 1;
-        total.volume_bytes += bytes as u64;
+        total.volume_bytes = total.volume_bytes.saturating_add(bytes as u64);
     }
 
     /// An edge from a slot arrives at an object of that class and size; from
@@ -61,7 +63,7 @@ impl Counters {
         match self.first.get_mut(slot.0 as usize) {
             Some(lead) if lead.to == to.0 => {
                 lead.references += 1;
-                lead.volume_bytes += bytes as u64;
+                lead.volume_bytes = lead.volume_bytes.saturating_add(bytes as u64);
             }
             _ => self.elsewhere(slot, to, bytes as u64),
         }
@@ -89,14 +91,14 @@ impl Counters {
         }
         let total = &mut self.classes[class.0 as usize];
         total.objects += objects;
-        total.volume_bytes += volume_bytes;
+        total.volume_bytes = total.volume_bytes.saturating_add(volume_bytes);
     }
 
     /// As so many calls of [`Counters::edge`].
     pub fn add_edges(&mut self, slot: SlotId, to: ClassId, references: u64, volume_bytes: u64) {
         let row = self.edges.row((slot.0 as u64) << 32 | to.0 as u64);
         row.references += references;
-        row.volume_bytes += volume_bytes;
+        row.volume_bytes = row.volume_bytes.saturating_add(volume_bytes);
     }
 
     #[cold]
@@ -114,7 +116,7 @@ impl Counters {
             classes.resize(count, ClassTotal::default());
             for (sum, total) in classes.iter_mut().zip(&worker.classes) {
                 sum.objects += total.objects;
-                sum.volume_bytes += total.volume_bytes;
+                sum.volume_bytes = sum.volume_bytes.saturating_add(total.volume_bytes);
                 sum.roots += total.roots;
             }
             let first = worker.first.iter().zip(0..);
@@ -190,7 +192,7 @@ impl EdgeTable {
         let key = (slot.0 as u64) << 32 | to.0 as u64;
         let row = self.row(key);
         row.references += 1;
-        row.volume_bytes += bytes;
+        row.volume_bytes = row.volume_bytes.saturating_add(bytes);
     }
 
     /// The row of a key, which it gets if it has none.

@@ -18,12 +18,20 @@ pub struct Difference {
 impl Difference {
     /// How many bytes there are more than before.
     pub fn volume_bytes(&self) -> i64 {
-        self.after.volume_bytes as i64 - self.before.volume_bytes as i64
+        difference(self.before.volume_bytes, self.after.volume_bytes)
     }
 
     /// How many objects there are more than before.
     pub fn objects(&self) -> i64 {
-        self.after.objects as i64 - self.before.objects as i64
+        difference(self.before.objects, self.after.objects)
+    }
+}
+
+fn difference(before: u64, after: u64) -> i64 {
+    let by = i64::try_from(after.abs_diff(before)).unwrap_or(i64::MAX);
+    match after >= before {
+        true => by,
+        false => -by,
     }
 }
 

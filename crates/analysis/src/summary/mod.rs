@@ -79,7 +79,7 @@ impl Summary {
             let same = (again.slot, again.to) == (kept.slot, kept.to);
             if same {
                 kept.references += again.references;
-                kept.volume_bytes += again.volume_bytes;
+                kept.volume_bytes = kept.volume_bytes.saturating_add(again.volume_bytes);
             }
             same
         });
@@ -139,7 +139,7 @@ impl Summary {
             let same = (again.class, again.from) == (kept.class, kept.from);
             if same {
                 kept.references += again.references;
-                kept.volume_bytes += again.volume_bytes;
+                kept.volume_bytes = kept.volume_bytes.saturating_add(again.volume_bytes);
             }
             same
         });
@@ -153,7 +153,8 @@ impl Summary {
 
     /// The volume of all classes.
     pub fn volume_bytes(&self) -> u64 {
-        self.classes.iter().map(|total| total.volume_bytes).sum()
+        let volumes = self.classes.iter().map(|total| total.volume_bytes);
+        volumes.fold(0, u64::saturating_add)
     }
 
     /// Bytes of memory that the summary takes.

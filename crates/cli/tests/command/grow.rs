@@ -134,6 +134,16 @@ fn a_threshold_is_a_number() {
 }
 
 #[test]
+fn a_threshold_may_be_below_0_and_nothing_that_shrinks_is_above_it() {
+    check(
+        "grow orders-3.heap orders-2.heap orders-1.heap --threshold -1000",
+        expect![[r#"
+            nothing grows in 3 snapshots: from 1,000 to 648 live bytes
+        "#]],
+    );
+}
+
+#[test]
 fn what_does_not_grow_is_not_told() {
     check(
         "grow web.heap web.heap web.heap",

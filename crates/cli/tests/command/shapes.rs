@@ -171,6 +171,56 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
     fs::remove_dir_all(&directory).unwrap();
 }
 
+#[cfg(unix)]
+#[test]
+fn a_profile_behind_a_link_is_written_where_it_is() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let directory = lists("linked");
+    let (behind, link) = (directory.join("behind.json"), directory.join("link.json"));
+    // Somebody else's, whose name comes near.
+    fs::write(directory.join("link.json.new"), "mine").unwrap();
+    let learn = |nodes: usize, profile: &str| {
+        let line = format!("shapes list-{nodes}.heap --learn {profile}");
+        assert_eq!(run_in(&directory, &line).status.code(), Some(0));
+    };
+    learn(20, "behind.json");
+    fs::set_permissions(&behind, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("behind.json", &link).unwrap();
+    learn(30, "link.json");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    let mode = fs::metadata(&behind).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let text = fs::read_to_string(&behind).unwrap();
+    assert!(text.contains("\"measures\": 2"), "{text}");
+    let other = fs::read_to_string(directory.join("link.json.new")).unwrap();
+    assert_eq!(other, "mine");
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn structures_that_are_gone_are_told() {
+    let directory = lists("gone");
+    assert!(
+        run_in(&directory, "shapes list-20.heap --learn lists.json")
+            .status
+            .success()
+    );
+    // All links are lost, so that nodes are no structure any more.
+    let nodes: String = (1..30)
+        .map(|i| format!("Node[]#1[{i}] -> Node#{i}\n"))
+        .collect();
+    let heap = format!("root static:all -> Node[]#1\n{nodes}");
+    fs::write(directory.join("gone.heap"), heap).unwrap();
+    let told = told(&run_in(&directory, "shapes gone.heap --test lists.json"));
+    assert!(
+        told.contains("compared with lists.json: 0 kinds of structures\n  not in the heap: Node\n"),
+        "{told}"
+    );
+    let json = run_in(&directory, "shapes gone.heap --test lists.json --json");
+    schema::check(&String::from_utf8(json.stdout).unwrap());
+    fs::remove_dir_all(&directory).unwrap();
+}
+
 #[test]
 fn summaries_are_drawn_in_three_forms() {
     check(

@@ -327,6 +327,7 @@ impl<O: Copy + Ord + Debug> Graph<O> {
             RootSet::All => true,
             RootSet::Thread(thread, part) => of_thread(root, thread, part),
             RootSet::AllBut(thread, part) => !of_thread(root, thread, part),
+            RootSet::Lasting => root.kind != RootKind::ThreadStack,
         };
         match *from {
             Origin::Objects(objects) => objects.iter().map(|&object| (None, object)).collect(),

@@ -60,6 +60,11 @@ pub fn put(page: &mut Page, heap: &str, shapes: &Shapes) {
             page.put(PLAIN, &line);
             page.end();
         }
+        if !tested.absent.is_empty() {
+            let line = format!("  not in the heap: {}", tested.absent.join(", "));
+            page.put(PLAIN, &line);
+            page.end();
+        }
     }
 }
 

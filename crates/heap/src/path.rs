@@ -230,6 +230,22 @@ impl<'s, T: Traceable> Reached<'s, T> {
         })
     }
 
+    /// What is carried along the ways to the targets: `step` says what an object has, given the one
+    /// before it, if there is one, and what that has.
+    pub fn carried<C: Copy>(
+        &self,
+        step: impl Fn(Option<(T::Object, C)>, T::Object) -> C,
+    ) -> HashMap<T::Object, C> {
+        let mut all: Vec<C> = Vec::with_capacity(self.queue.len());
+        for &(object, before) in &self.queue {
+            let before = before as usize;
+            let before = all.get(before).map(|&has| (self.queue[before].0, has));
+            all.push(step(before, object));
+        }
+        let found = self.found.iter();
+        found.map(|(&it, &at)| (it, all[at as usize])).collect()
+    }
+
     /// The path to one of the targets.
     pub fn trail(&self, target: T::Object) -> Option<Trail<T::Object>> {
         self.order(target)?;

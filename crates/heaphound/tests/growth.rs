@@ -443,3 +443,73 @@ fn an_example_of_a_long_list_is_soon_found() {
     // To follow the ways to all that are looked at takes a minute.
     assert!(longest.unwrap().as_secs() < 5, "{longest:?}");
 }
+
+#[derive(Managed)]
+#[repr(C)]
+struct Spooler {
+    header: Header,
+    waiting: Slot<Jobs>,
+    failed: Slot<Jobs>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Jobs {
+    header: Header,
+    head: Slot<Job>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Job {
+    header: Header,
+    next: Slot<Job>,
+}
+
+/// The class graph cannot tell two queues of one class apart: the example can.
+#[test]
+fn the_example_is_in_the_container_that_grows() {
+    let heap = builder(Collector::MarkSweep).build().unwrap();
+    let (reaction, kept) = keeping();
+    let _growth = Growth::new().register(&heap, Some(reaction));
+    let mut m = heap.attach("main").unwrap();
+    let spooler = {
+        let mut m = m.scope();
+        let [waiting, failed] = [(); 2].map(|()| m.alloc(JobsInit { head: None }).unwrap());
+        let spooler = m.alloc(SpoolerInit {
+            waiting: Some(waiting),
+            failed: Some(failed),
+        });
+        let root = m.static_root::<Spooler>("spooler");
+        root.set(&m, Some(&m[spooler.unwrap()]));
+        root
+    };
+    for _ in 0..10 {
+        for number in 0..1_000 {
+            let mut m = m.scope();
+            let it = spooler.get(&m).unwrap();
+            let jobs = match number % 10 {
+                0 => it.failed.get(),
+                _ => it.waiting.get(),
+            };
+            let jobs = m.local(jobs.unwrap());
+            let next = m[jobs].head.get().map(|it| m.local(it));
+            let job = m.alloc(JobInit { next }).unwrap();
+            m[jobs].head.set(Some(&m[job]));
+            // Those that wait are soon printed.
+            if number % 50 == 49 {
+                m[jobs].head.set(None);
+            }
+        }
+        m.collect();
+    }
+    let kept = kept.lock().unwrap();
+    assert_eq!(kept.len(), 1, "{kept:#?}");
+    let example = without_addresses(&kept[0].evidence[1].path.to_string());
+    assert!(
+        example.starts_with("static:spooler → Spooler .failed → Jobs .head → Job"),
+        "{example}"
+    );
+    let other = "or through Spooler.failed → Jobs: 1 reference";
+    assert!(kept[0].notes.iter().any(|it| it == other), "{kept:#?}");
+}

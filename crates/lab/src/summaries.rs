@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
     let mut report = Report::new("summaries");
     let (rounds, runs) = match options.quick {
         true => (15, 3),
-        false => (101, 15),
+        false => (101, 41),
     };
     collections(&mut report, Size::Large, rounds, progress);
     runs_of_programs(&mut report, Size::Large, runs, progress);
@@ -39,21 +39,45 @@ fn quiet() -> Option<Reaction> {
     Some(Reaction::Call(Arc::new(|_| {})))
 }
 
-/// A program that has built its heap.
-type Settle = fn(&mut Mutator<'_>, Size);
+struct Program {
+    name: &'static str,
+    /// Builds its heap.
+    settle: fn(&mut Mutator<'_>, Size),
+    /// Does all of its work.
+    run: fn(&mut Mutator<'_>, Size),
+}
 
-const SETTLED: [(&str, Settle); 2] = [
-    ("jbb", |m, size| {
-        jbb::settle(&mut m.scope(), &jbb::Options::of(size, None));
-    }),
-    ("db", |m, size| {
-        let options = db::Options {
-            assertions: false,
-            ..db::Options::of(size, false)
-        };
-        db::settle(m, &options);
-    }),
+const PROGRAMS: [Program; 2] = [
+    Program {
+        name: "jbb",
+        settle: |m, size| {
+            jbb::settle(&mut m.scope(), &jbb::Options::of(size, None));
+        },
+        run: |m, size| {
+            let options = jbb::Options {
+                assertions: jbb::Assertions::NONE,
+                ..jbb::Options::of(size, None)
+            };
+            jbb::run(m, &options);
+        },
+    },
+    Program {
+        name: "db",
+        settle: |m, size| {
+            db::settle(m, &db_options(size));
+        },
+        run: |m, size| {
+            db::run(m, &db_options(size));
+        },
+    },
 ];
+
+fn db_options(size: Size) -> db::Options {
+    db::Options {
+        assertions: false,
+        ..db::Options::of(size, false)
+    }
+}
 
 /// A heap that is collected when we say so.
 fn quiet_heap() -> Heap {
@@ -63,7 +87,7 @@ fn quiet_heap() -> Heap {
 
 /// Instructions of a full collection, as a second witness.
 fn instructions(report: &mut Report) {
-    for (name, _) in SETTLED {
+    for Program { name, .. } in PROGRAMS {
         let count = |watch| callgrind::instructions(&format!("collect-{watch}-{name}"));
         let (Some(plain), Some(growth), Some(shapes)) =
             (count("plain"), count("growth"), count("shapes"))
@@ -78,14 +102,14 @@ fn instructions(report: &mut Report) {
     }
 }
 
-/// Does one of the things whose instructions are counted: full collections.
+/// Does one of the things whose instructions are counted: full collections, or whole runs.
 pub(crate) fn count(what: &str, times: usize) -> bool {
     count_at(Size::Large, what, times)
 }
 
 fn count_at(size: Size, what: &str, times: usize) -> bool {
     let parts: Vec<&str> = what.split('-').collect();
-    let &["collect", watch, name] = &parts[..] else {
+    let &[work, watch, name] = &parts[..] else {
         return false;
     };
     let watch = match watch {
@@ -94,16 +118,24 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
         "shapes" => Watch::Shapes,
         _ => return false,
     };
-    let Some((_, settle)) = SETTLED.iter().find(|it| it.0 == name) else {
+    let Some(program) = PROGRAMS.iter().find(|it| it.name == name) else {
         return false;
     };
-    let heap = quiet_heap();
-    let mut m = heap.attach("main").expect("attached once");
-    settle(&mut m, size);
-    let _watched = watch.begin(&heap);
-    // The first one learns what the others know, and is there however often is counted.
-    for _ in 0..times + 1 {
-        m.collect();
+    match work {
+        "collect" => {
+            let heap = quiet_heap();
+            let mut m = heap.attach("main").expect("attached once");
+            (program.settle)(&mut m, size);
+            let _watched = watch.begin(&heap);
+            // The first one learns what the others know, and is there however often is counted.
+            for _ in 0..times + 1 {
+                m.collect();
+            }
+        }
+        "run" => (0..times).for_each(|_| {
+            time(program, size, watch);
+        }),
+        _ => return false,
     }
     true
 }
@@ -111,7 +143,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
 /// Full collections of two heaps, with and without.
 fn collections(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
     let mut worst = f64::MIN;
-    for (name, settle) in SETTLED {
+    for Program { name, settle, .. } in PROGRAMS {
         progress(&format!(
             "{name}: full collections, with the points-from graph and without"
         ));
@@ -192,39 +224,14 @@ impl Watch {
 
 /// Whole runs on a generational heap, with and without.
 fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell<'_>) {
-    type Program = fn(&mut Mutator<'_>, Size);
-    let programs: [(&str, Program); 2] = [
-        ("jbb", |m, size| {
-            let options = jbb::Options {
-                assertions: jbb::Assertions::NONE,
-                ..jbb::Options::of(size, None)
-            };
-            jbb::run(m, &options);
-        }),
-        ("db", |m, size| {
-            let options = db::Options {
-                assertions: false,
-                ..db::Options::of(size, false)
-            };
-            db::run(m, &options);
-        }),
-    ];
     let (mut growth, mut shapes) = (f64::MIN, f64::MIN);
-    for (name, program) in programs {
+    for program in &PROGRAMS {
+        let name = program.name;
         progress(&format!("{name}: whole runs on a generational heap"));
         let counted = RefCell::new((0, 0));
         let time = |watch: Watch| {
-            let heap = builder(size).collector(Collector::Generational);
-            let heap = heap.build().expect("a heap");
-            let watched = watch.begin(&heap);
-            let mut m = heap.attach("main").expect("attached once");
-            let begin = Instant::now();
-            program(&mut m, size);
-            let time = begin.elapsed();
-            drop(watched);
-            let stats = heap.stats();
-            let nursery = stats.history.iter().filter(|it| it.kind == Kind::Nursery);
-            counted.replace((stats.full_collections, nursery.count()));
+            let (time, collections) = time(program, size, watch);
+            counted.replace(collections);
             time
         };
         let taken = interleave(
@@ -256,6 +263,22 @@ fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell
     }
     report.lower("cpfg.total_pct", Some(1.9), growth, "%");
     report.lower("cfsg.total_pct", Some(4.0), shapes, "%");
+}
+
+/// A run on a generational heap: how long it takes, and how many full and nursery collections there
+/// were.
+fn time(program: &Program, size: Size, watch: Watch) -> (Duration, (u64, usize)) {
+    let heap = builder(size).collector(Collector::Generational);
+    let heap = heap.build().expect("a heap");
+    let watched = watch.begin(&heap);
+    let mut m = heap.attach("main").expect("attached once");
+    let begin = Instant::now();
+    (program.run)(&mut m, size);
+    let time = begin.elapsed();
+    drop(watched);
+    let stats = heap.stats();
+    let nursery = stats.history.iter().filter(|it| it.kind == Kind::Nursery);
+    (time, (stats.full_collections, nursery.count()))
 }
 
 /// What is kept between collections, of a heap with that many classes and bytes.
@@ -324,6 +347,7 @@ mod tests {
     fn collections_that_are_counted_are_done() {
         for watch in ["plain", "growth", "shapes"] {
             assert!(count_at(Size::Small, &format!("collect-{watch}-db"), 1));
+            assert!(count_at(Size::Small, &format!("run-{watch}-jbb"), 1));
         }
         assert!(!count_at(Size::Small, "collect-plain-nothing", 1));
     }

@@ -1,5 +1,8 @@
 //! An object that shows the growth, with its path.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use heaphound_heap::path::{Origin, Reached, Search, Trail};
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::Traceable;
@@ -13,7 +16,8 @@ const MOST_LOOKED_AT: usize = 256;
 
 /// An object of a candidate's class, with the way to it from a root: not from a local, if there is
 /// another, for what was just made is always held by locals, too. Preferred are objects that the
-/// slice leads to, by a path that goes along the slice; then short paths. `classes` are
+/// slice leads to, in the container that has most of them, by a path that goes along the slice; then
+/// short paths. `classes` are
 /// those by which the candidate was found; the view's own may have other numbers.
 pub fn sample<T: Traceable>(
     view: &T,
@@ -63,11 +67,29 @@ pub fn sample<T: Traceable>(
             .take_while(|(object, holder)| is(*object, holder));
         same.count()
     };
+    // Most of them are in one container, and it is that which is to be shown.
+    let slice = &candidate.slice;
+    let last = slice.chain.last().map(std::slice::from_ref);
+    let ends = match slice.holders.is_empty() {
+        true => last.unwrap_or_default(),
+        false => &slice.holders,
+    };
+    let ends: Vec<ClassId> = ends.iter().flat_map(|edge| here(edge.from)).collect();
+    let containers = reached.carried(|before, object| match before {
+        Some((holder, _)) if is(holder, &ends) => Some(object),
+        before => before.and_then(|it| it.1),
+    });
+    let mut counts: HashMap<Option<T::Object>, usize> = HashMap::new();
+    for &container in containers.values() {
+        *counts.entry(container).or_default() += 1;
+    }
     // Only one way is told: a way down a list may be as long as the heap.
     let found = objects
         .iter()
         .filter_map(|&object| Some((object, reached.order(object)?)));
-    let (best, _) =
-        found.min_by_key(|&(object, order)| (std::cmp::Reverse(along(object)), order))?;
+    let (best, _) = found.min_by_key(|&(object, order)| {
+        let neighbours = counts[&containers[&object]];
+        (Reverse(neighbours), Reverse(along(object)), order)
+    })?;
     reached.trail(best)
 }

@@ -65,6 +65,16 @@ pub fn finding(
             )
         })
         .collect();
+    for edge in slice.chain.iter().filter(|it| it.rank == 0.0) {
+        for slot in edge.slots.iter().skip(1) {
+            let holder = ids.full_name(classes, slot.slot);
+            let count = counted(slot.references, "reference");
+            notes.push(format!(
+                "or through {holder} → {}: {count}",
+                name(edge.class)
+            ));
+        }
+    }
     for edge in &slice.holders {
         for slot in &edge.slots {
             let holder = ids.full_name(classes, slot.slot);

@@ -452,7 +452,7 @@ impl HeapInner {
         self.space.pages.trim(self.space.budget());
         self.space.begin_epoch();
         let mut told = Vec::new();
-        let plan = self.prepare_summary(self.ground(&collector.traces), &mut told);
+        let mut plan = self.prepare_summary(self.ground(&collector.traces), &mut told);
         let mut summed = None;
         // One view can be part of a collection. Whoever asks now has it; else those who always ask.
         let mut owed = Owed::default();
@@ -529,16 +529,25 @@ impl HeapInner {
         if !forced.is_empty() {
             left = self.force_dead(ground, &forced);
             // What hung on them is dead now, too: mark again, without questions.
-            waiting.finish(ground);
-            self.space.begin_epoch();
-            ground = self.ground(&collector.traces);
-            (total, waiting) = (Marked::default(), Waiting::default());
+            (ground, total, waiting) = self.begin_anew(&collector.traces, ground, waiting);
             let job = (ground, Phase::Roots(Owed::default()));
             let (found, waits) = (&mut total, &mut waiting);
             match &plan {
                 Some(plan) => summed = Some(self.sum(job, plan, false, found, waits)),
                 None => drop(self.close(job.0, job.1, found, waits, || ())),
             }
+        }
+        if let (Some(tried), Some(counted)) = (&plan, &summed)
+            && let Some(corrected) = self.correct_summary(ground, tried, &counted.summary)
+        {
+            // Mark again, knowing better; that is quicker than to look at all that is marked.
+            drop(summed);
+            plan = Some(corrected);
+            (ground, total, waiting) = self.begin_anew(&collector.traces, ground, waiting);
+            let job = (ground, Phase::Roots(Owed::default()));
+            let (found, waits) = (&mut total, &mut waiting);
+            let plan = plan.as_ref();
+            summed = plan.map(|plan| self.sum(job, plan, false, found, waits));
         }
         if let (Some(plan), Some(summed)) = (&plan, summed) {
             // Observers may ask for what has been found so far.
@@ -599,6 +608,18 @@ impl HeapInner {
         });
         self.space.adjust_external(gone, 0);
         total
+    }
+
+    /// Forgets what this collection has marked.
+    fn begin_anew<'h>(
+        &'h self,
+        traces: &'h [Trace],
+        ground: Ground<'_>,
+        waiting: Waiting,
+    ) -> (Ground<'h>, Marked, Waiting) {
+        waiting.finish(ground);
+        self.space.begin_epoch();
+        (self.ground(traces), Marked::default(), Waiting::default())
     }
 
     /// Runs one phase: drains from its start set, then from what ephemerons add,

@@ -2,9 +2,10 @@
 //!
 //! Degrees are counted while the heap is marked (`raw/shaping.rs`), on the assumption that
 //! backbones are those of earlier collections and that their slots lead where they did. When the
-//! summary shows that they do not, as it does the first time, the heap is looked at again, which
-//! takes several times as long as marking; and the assumptions change. A slot can change them
-//! twice at most, so that this becomes rare.
+//! summary shows that they do not, as it does the first time, the assumptions change, and the heap is
+//! marked again. A slot can change them twice at most, so that this becomes rare. Where degrees
+//! cannot be counted while the heap is marked, all that lives is looked at, which takes several times
+//! as long.
 
 use heaphound_analysis::shape::{self, Backbones, Measure, degrees, matches};
 use heaphound_analysis::slot::SlotIds;

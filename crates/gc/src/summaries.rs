@@ -19,6 +19,7 @@ use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassInfo;
 use heaphound_heap::finding::{Finding, Fingerprint};
+use heaphound_heap::view::HeapView;
 
 use crate::assertions::Reaction;
 use crate::heap::{Heap, HeapInner};
@@ -137,6 +138,8 @@ pub(crate) struct Plan {
     pub(crate) slots: SlotIds,
     /// For shapes, if they can be counted while the heap is marked.
     pub(crate) assumed: Option<Assumed>,
+    /// Whether another was tried before it, and had assumed what was not so.
+    corrected: bool,
 }
 
 struct Registered {
@@ -255,6 +258,32 @@ impl HeapInner {
             wants: due,
             assumed: shapes.then(assumed).flatten(),
             slots,
+            corrected: false,
+        })
+    }
+
+    /// What is to be counted instead, if the recursive data structures turn out not to be those that
+    /// were assumed, and can be counted while the heap is marked.
+    pub(crate) fn correct_summary(
+        &self,
+        ground: Ground<'_>,
+        plan: &Plan,
+        summary: &Summary,
+    ) -> Option<Plan> {
+        let assumed = plan.assumed.as_ref()?;
+        let slots = &plan.slots;
+        let now = self.inspect_marked(|view| Backbones::find(summary, view.classes(), slots));
+        if assumed.backbones.cover(&now, summary, slots) {
+            return None;
+        }
+        let mut summaries = self.summaries.lock().unwrap();
+        summaries.backbones.learn(&now, summary, slots);
+        let parallel = self.config.collector_threads > 1;
+        Some(Plan {
+            wants: plan.wants,
+            assumed: Some(Assumed::new(ground, &summaries.backbones, slots, parallel)?),
+            slots: slots.clone(),
+            corrected: true,
         })
     }
 
@@ -289,7 +318,7 @@ impl HeapInner {
                 shapes: shapes.as_ref().map(|it| Shapes {
                     backbones: &it.backbones,
                     measures: &it.measures,
-                    recounted: it.recounted,
+                    recounted: it.recounted || plan.corrected,
                 }),
             };
             self.with_observers(|observers| {

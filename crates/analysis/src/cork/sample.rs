@@ -32,18 +32,25 @@ pub fn sample<T: Traceable>(
     };
     let is = |object: T::Object, classes: &[ClassId]| classes.contains(&view.class_of(object));
     let class = &here(candidate.class)[..];
-    let chain = candidate.slice.chain.iter();
-    let holders: Vec<Vec<ClassId>> = chain.map(|edge| here(edge.from)).collect();
+    let slice = &candidate.slice;
+    let holders: Vec<Vec<ClassId>> = slice.chain.iter().map(|edge| here(edge.from)).collect();
+    let last = slice.chain.last().map(std::slice::from_ref);
+    let ends = match slice.holders.is_empty() {
+        true => last.unwrap_or_default(),
+        false => &slice.holders,
+    };
+    let ends: Vec<ClassId> = ends.iter().flat_map(|edge| here(edge.from)).collect();
+    let direct = holders.first().unwrap_or(&ends);
     let mut objects = Vec::new();
     for object in live(view, 1) {
-        match holders.first() {
-            Some(holder) if is(object, holder) => view.for_each_target(object, |to| {
+        if is(object, direct) {
+            view.for_each_target(object, |to| {
                 if is(to, class) {
                     objects.push(to);
                 }
-            }),
-            None if is(object, class) => objects.push(object),
-            _ => {}
+            });
+        } else if direct.is_empty() && is(object, class) {
+            objects.push(object);
         }
     }
     objects.sort_unstable();
@@ -51,14 +58,13 @@ pub fn sample<T: Traceable>(
     // From all of them alike, old and new.
     let step = objects.len().div_ceil(MOST_LOOKED_AT).max(1);
     let objects: Vec<T::Object> = objects.into_iter().step_by(step).collect();
-    let search = |roots| {
-        let from = Origin::Roots(roots);
+    let search = |from: Origin<'_, T::Object>| {
         let search = Search { from, avoid: &[] };
         Reached::new(view, &mut view.visits(), &search, &objects)
     };
-    let mut reached = search(RootSet::Lasting);
+    let mut reached = search(Origin::Roots(RootSet::Lasting));
     if objects.iter().all(|&it| reached.order(it).is_none()) {
-        reached = search(RootSet::All);
+        reached = search(Origin::Roots(RootSet::All));
     }
     let along = |object: T::Object| {
         let before = reached.back(object).skip(1);
@@ -67,14 +73,7 @@ pub fn sample<T: Traceable>(
             .take_while(|(object, holder)| is(*object, holder));
         same.count()
     };
-    // Most of them are in one container, and it is that which is to be shown.
-    let slice = &candidate.slice;
-    let last = slice.chain.last().map(std::slice::from_ref);
-    let ends = match slice.holders.is_empty() {
-        true => last.unwrap_or_default(),
-        false => &slice.holders,
-    };
-    let ends: Vec<ClassId> = ends.iter().flat_map(|edge| here(edge.from)).collect();
+    // Which container is to blame: that which has most of them.
     let containers = reached.carried(|before, object| match before {
         Some((holder, _)) if is(holder, &ends) => Some(object),
         before => before.and_then(|it| it.1),
@@ -83,13 +82,26 @@ pub fn sample<T: Traceable>(
     for &container in containers.values() {
         *counts.entry(container).or_default() += 1;
     }
-    // Only one way is told: a way down a list may be as long as the heap.
     let found = objects
         .iter()
         .filter_map(|&object| Some((object, reached.order(object)?)));
-    let (best, _) = found.min_by_key(|&(object, order)| {
-        let neighbours = counts[&containers[&object]];
-        (Reverse(neighbours), Reverse(along(object)), order)
-    })?;
+    let (first, _) = found.clone().min_by_key(|it| it.1)?;
+    let nearest = containers[&first];
+    let fullest = found.clone().map(|it| containers[&it.0]);
+    let fullest = fullest.max_by_key(|it| counts[it])?;
+    // Many may lead into one structure, and then it is not the last of them that matters.
+    let leads_to_most = |container: T::Object| {
+        let reached = search(Origin::Objects(&[container]));
+        let inside = objects.iter().filter(|&&it| reached.order(it).is_some());
+        inside.count() >= counts[&fullest]
+    };
+    let shown = match nearest {
+        Some(container) if nearest != fullest && leads_to_most(container) => nearest,
+        _ => fullest,
+    };
+    // Only one way is told: a way down a list may be as long as the heap.
+    let (best, _) = found
+        .filter(|it| containers[&it.0] == shown)
+        .min_by_key(|&(object, order)| (Reverse(along(object)), order))?;
     reached.trail(best)
 }

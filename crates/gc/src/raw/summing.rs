@@ -268,9 +268,10 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
         let counts = self.objects.iter().zip(&self.bytes);
         counts.enumerate().map(|(class, (&objects, &bytes))| {
             let size = self.places.sizes[class] as usize;
-            match self.ground.traces[class].varies() {
-                true => (objects, bytes),
-                false => (objects, objects * size),
+            // A class that was defined just now, by a thread that is not stopped, has no objects.
+            match self.ground.traces.get(class) {
+                Some(trace) if trace.varies() => (objects, bytes),
+                _ => (objects, objects * size),
             }
         })
     }

@@ -9,10 +9,8 @@ use heaphound_analysis::shape::{
 };
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::summarize_on;
-use heaphound_heap::finding::{Evidence, Finding};
-use heaphound_heap::path::{Reached, Search};
+use heaphound_heap::finding::Finding;
 use heaphound_heap::snapshot::Snapshot;
-use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::shapes::{Learnt, Shapes, Structure, Tested};
@@ -46,10 +44,6 @@ pub struct Args {
     #[arg(long, value_name = "PROFILE")]
     test: Option<PathBuf>,
 }
-
-/// Objects that are shown for each thing that is wrong, and for all of a class.
-const MOST_OFFENDERS: usize = 3;
-const MOST_SHOWN: usize = 8;
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     // A profile that cannot be read is told before a large heap is.
@@ -125,17 +119,7 @@ fn findings(heap: &Snapshot, threads: usize, violations: &[Violation]) -> Vec<Fi
     let backbones = Backbones::find(&summarize_on(heap, threads), heap.classes(), &ids);
     let mut findings = shape::findings(violations, None);
     for finding in &mut findings {
-        let class = &finding.objects[0].class;
-        let own = violations.iter().filter(|it| it.class == *class);
-        let offenders = |it| shape::offenders(heap, &backbones, it, MOST_OFFENDERS);
-        let mut objects: Vec<_> = own.flat_map(offenders).collect();
-        objects.sort_unstable();
-        objects.dedup();
-        objects.truncate(MOST_SHOWN);
-        let reached = Reached::new(heap, &mut heap.visits(), &Search::everywhere(), &objects);
-        let trails = objects.into_iter().filter_map(|it| reached.trail(it));
-        let paths = trails.map(|trail| trail.describe(heap));
-        finding.evidence.extend(paths.map(Evidence::example));
+        shape::show_offenders(heap, &backbones, violations, finding);
     }
     findings
 }

@@ -10,9 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use heaphound_analysis::shape::{self, Measure, Profile, Violation};
 use heaphound_gc::{Heap, Observed, Observer, Reaction, Registration, StoppedHeap, Wants};
-use heaphound_heap::finding::{Evidence, Finding, Fingerprint};
-use heaphound_heap::path::{Reached, Search, named};
-use heaphound_heap::trace::Traceable;
+use heaphound_heap::finding::{Finding, Fingerprint};
 
 /// A detector of shapes, to be registered with a heap: it learns, or it tests.
 ///
@@ -156,11 +154,6 @@ struct Watcher {
     seen: u64,
 }
 
-/// Objects that a finding shows, for each thing that is wrong.
-const MOST_OFFENDERS: usize = 3;
-/// And all together.
-const MOST_SHOWN: usize = 8;
-
 impl Observer for Watcher {
     fn wants(&mut self) -> Wants {
         self.seen += 1;
@@ -185,31 +178,8 @@ impl Observer for Watcher {
         drop(state);
         let mut findings = shape::findings(&violations, Some(seen.collection));
         for finding in &mut findings {
-            if !self.told.insert(finding.fingerprint()) {
-                continue;
-            }
-            let own = violations
-                .iter()
-                .filter(|it| it.class == finding.objects[0].class);
-            let mut objects = Vec::new();
-            for violation in own {
-                let few = shape::offenders(heap, shapes.backbones, violation, MOST_OFFENDERS);
-                objects.extend(few);
-            }
-            objects.sort_unstable();
-            objects.dedup();
-            objects.truncate(MOST_SHOWN);
-            let reached = Reached::new(heap, &mut heap.visits(), &Search::everywhere(), &objects);
-            for object in objects {
-                match reached.trail(object) {
-                    Some(trail) => {
-                        let path = trail.describe(heap);
-                        finding.evidence.push(Evidence::example(path));
-                    }
-                    None => finding
-                        .notes
-                        .push(format!("about {}", named(heap, object).name)),
-                }
+            if self.told.insert(finding.fingerprint()) {
+                shape::show_offenders(heap, shapes.backbones, &violations, finding);
             }
         }
         findings

@@ -28,7 +28,7 @@ pub use degree::{DegreeCounters, Degrees, Distribution, degrees, degrees_on};
 pub use matching::{MatchCounters, Matches, matches, matches_on};
 pub use measure::{Measure, measure, measure_view, measure_view_on};
 pub use metric::{Metric, Percent};
-pub use offender::offenders;
+pub use offender::{offenders, show_offenders};
 pub use profile::{Invariants, Profile};
 pub use relation::{Relation, Relations};
 pub use violation::{Broken, Violation, findings};

@@ -3,11 +3,47 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heaphound_heap::ClassId;
+use heaphound_heap::finding::{Evidence, Finding};
+use heaphound_heap::path::{Reached, Search, named};
 use heaphound_heap::trace::Traceable;
 
 use super::{Backbone, Backbones, Broken, Relation, Violation, matching};
 use crate::slot::SlotIds;
 use crate::summary::live;
+
+/// Objects that a finding shows, for each thing that is wrong.
+const MOST_OFFENDERS: usize = 3;
+/// And all together.
+const MOST_SHOWN: usize = 8;
+
+/// Adds objects that offend, with their paths, to a finding about one class.
+pub fn show_offenders<T: Traceable>(
+    view: &T,
+    backbones: &Backbones,
+    violations: &[Violation],
+    finding: &mut Finding,
+) {
+    let class = &finding.objects[0].class;
+    let own = violations.iter().filter(|it| it.class == *class);
+    let few = |it| offenders(view, backbones, it, MOST_OFFENDERS);
+    let mut objects: Vec<T::Object> = own.flat_map(few).collect();
+    objects.sort_unstable();
+    objects.dedup();
+    objects.truncate(MOST_SHOWN);
+    let reached = Reached::new(view, &mut view.visits(), &Search::everywhere(), &objects);
+    for object in objects {
+        match reached.trail(object) {
+            Some(trail) => {
+                let path = trail.describe(view);
+                finding.evidence.push(Evidence::example(path));
+            }
+            None => {
+                let name = named(view, object).name;
+                finding.notes.push(format!("about {name}"));
+            }
+        }
+    }
+}
 
 /// Objects that a violation is about, at most `limit`, in the order of the view: those that
 /// have a degree that too many have; those that a matching leaves over or has twice; for a

@@ -151,7 +151,7 @@ impl Trace {
         let elements = offset as usize + (len << shift);
         let tail = (self.0 >> 2 & 0x1fff) as usize * GRANULE;
         // `next_multiple_of` would branch.
-        (elements + (GRANULE - 1) & !(GRANULE - 1)) + tail
+        ((elements + (GRANULE - 1)) & !(GRANULE - 1)) + tail
     }
 }
 

@@ -8,8 +8,8 @@ use heaphound::analysis::shape::measure_view;
 use heaphound::analysis::summary::{Summary, summarize};
 use heaphound::finding::Finding;
 use heaphound::{
-    Collector, Finalization, Header, Heap, HeapBuilder, Inquiry, Managed, Mutator, Object,
-    Observed, Observer, RefArray, Slot, StoppedHeap, Var, Wants,
+    Collector, Finalization, Growth, Header, Heap, HeapBuilder, Inquiry, Instance, Managed,
+    Mutator, Object, Observed, Observer, RefArray, Slot, StoppedHeap, Var, Wants,
 };
 use heaphound_testkit::{Setting, programs, run_attached};
 use proptest::test_runner::{Config, TestRunner};
@@ -224,6 +224,47 @@ fn a_large_heap_is_counted_alike_by_one_and_by_four() {
     assert_eq!(one, summary(Collector::MarkSweep, 4));
     assert_eq!(one, summary(Collector::Generational, 1));
     assert_eq!(one, summary(Collector::Generational, 4));
+}
+
+/// So many classes that most edges do not fit the tables of the mark loop.
+#[test]
+fn ten_thousand_classes_are_counted() {
+    const CLASSES: usize = 10_000;
+    for threads in [1, 4] {
+        let heap = builder(Collector::MarkSweep, threads).build().unwrap();
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let comparing = Comparing {
+            wants: Wants::Shapes,
+            seen: seen.clone(),
+        };
+        let _watch = heap.observe(Box::new(comparing), None);
+        let growth = Growth::new().register(&heap, None);
+        let define = |number| {
+            let class = heap.define_class(format!("Class{number}"));
+            class.slot("a").slot("b").slot("c").define().unwrap()
+        };
+        let classes: Vec<_> = (0..CLASSES).map(define).collect();
+        let mut m = heap.attach("main").unwrap();
+        let all = m.alloc_refs::<Instance>(3 * CLASSES).unwrap();
+        for at in 0..3 * CLASSES {
+            let mut m = m.scope();
+            let object = m.alloc_instance(&classes[at % CLASSES]).unwrap();
+            for slot in 0..3 {
+                let target = m[all][(at * 7 + slot * 31) % (at + 1)].get();
+                m[object][slot].set(target.map(|it| it.as_object()));
+            }
+            m[all][at].set(Some(&m[object]));
+        }
+        for _ in 0..3 {
+            m.collect();
+            let kept = heap.summary().unwrap();
+            assert_eq!(*kept.summary, m.inspect(|view| summarize(view)));
+            assert!(kept.summary.edges().len() > 2 * CLASSES);
+        }
+        assert!(growth.candidates().is_empty());
+        let seen = seen.lock().unwrap();
+        assert!(seen.wrong.is_empty(), "{}", seen.wrong[0]);
+    }
 }
 
 #[derive(Managed)]

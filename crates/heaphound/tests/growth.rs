@@ -513,3 +513,61 @@ fn the_example_is_in_the_container_that_grows() {
     let other = "or through Spooler.failed → Jobs: 1 reference";
     assert!(kept[0].notes.iter().any(|it| it == other), "{kept:#?}");
 }
+
+#[derive(Managed)]
+#[repr(C)]
+struct Outer {
+    header: Header,
+    inner: Slot<Inner>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Inner {
+    header: Header,
+    outer: Slot<Outer>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Reader {
+    header: Header,
+    at: Slot<Outer>,
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Writer {
+    header: Header,
+    at: Slot<Outer>,
+}
+
+/// Several classes hold a structure of two classes, and refer to only one of these.
+#[test]
+fn each_class_of_a_recursive_structure_has_an_example() {
+    let heap = builder(Collector::MarkSweep).build().unwrap();
+    let (reaction, kept) = keeping();
+    let _growth = Growth::new().register(&heap, Some(reaction));
+    let mut m = heap.attach("main").unwrap();
+    let reader = m.alloc(ReaderInit { at: None }).unwrap();
+    let writer = m.alloc(WriterInit { at: None }).unwrap();
+    m.static_root("reader").set(&m, Some(&m[reader]));
+    m.static_root("writer").set(&m, Some(&m[writer]));
+    for _ in 0..10 {
+        for _ in 0..1_000 {
+            let mut m = m.scope();
+            let outer = m[writer].at.get().map(|it| m.local(it));
+            let inner = m.alloc(InnerInit { outer }).unwrap();
+            let outer = m.alloc(OuterInit { inner: Some(inner) }).unwrap();
+            m[writer].at.set(Some(&m[outer]));
+            m[reader].at.set(Some(&m[outer]));
+        }
+        m.collect();
+    }
+    let kept = kept.lock().unwrap();
+    assert_eq!(kept.len(), 2, "{kept:#?}");
+    for finding in kept.iter() {
+        let examples = finding.evidence.iter().filter(|it| it.path.root.is_some());
+        assert_eq!(examples.count(), 1, "{finding}");
+    }
+}

@@ -17,8 +17,8 @@ const MOST_LOOKED_AT: usize = 256;
 /// An object of a candidate's class, with the way to it from a root: not from a local, if there is
 /// another, for what was just made is always held by locals, too. Preferred are objects that the
 /// slice leads to, in the container that has most of them, by a path that goes along the slice; then
-/// short paths. `classes` are
-/// those by which the candidate was found; the view's own may have other numbers.
+/// short paths. `classes` are those by which the candidate was found; the view's own may have other
+/// numbers.
 pub fn sample<T: Traceable>(
     view: &T,
     candidate: &Candidate,
@@ -30,34 +30,15 @@ pub fn sample<T: Traceable>(
         let same = view.classes().iter().filter(|it| it.name == *name);
         same.map(|it| it.id).collect()
     };
-    let is = |object: T::Object, classes: &[ClassId]| classes.contains(&view.class_of(object));
-    let class = &here(candidate.class)[..];
     let slice = &candidate.slice;
-    let holders: Vec<Vec<ClassId>> = slice.chain.iter().map(|edge| here(edge.from)).collect();
-    let last = slice.chain.last().map(std::slice::from_ref);
-    let ends = match slice.holders.is_empty() {
-        true => last.unwrap_or_default(),
-        false => &slice.holders,
+    let chain: Vec<Vec<ClassId>> = slice.chain.iter().map(|edge| here(edge.from)).collect();
+    // Where the way through classes ends, and only objects can tell who is to blame.
+    let ends: Vec<ClassId> = match slice.holders.is_empty() {
+        true => chain.last().cloned().unwrap_or_default(),
+        false => slice.holders.iter().flat_map(|it| here(it.from)).collect(),
     };
-    let ends: Vec<ClassId> = ends.iter().flat_map(|edge| here(edge.from)).collect();
-    let direct = holders.first().unwrap_or(&ends);
-    let mut objects = Vec::new();
-    for object in live(view, 1) {
-        if is(object, direct) {
-            view.for_each_target(object, |to| {
-                if is(to, class) {
-                    objects.push(to);
-                }
-            });
-        } else if direct.is_empty() && is(object, class) {
-            objects.push(object);
-        }
-    }
-    objects.sort_unstable();
-    objects.dedup();
-    // From all of them alike, old and new.
-    let step = objects.len().div_ceil(MOST_LOOKED_AT).max(1);
-    let objects: Vec<T::Object> = objects.into_iter().step_by(step).collect();
+    let direct = chain.first().unwrap_or(&ends);
+    let objects = looked_at(view, &here(candidate.class), direct);
     let search = |from: Origin<'_, T::Object>| {
         let search = Search { from, avoid: &[] };
         Reached::new(view, &mut view.visits(), &search, &objects)
@@ -66,16 +47,8 @@ pub fn sample<T: Traceable>(
     if objects.iter().all(|&it| reached.order(it).is_none()) {
         reached = search(Origin::Roots(RootSet::All));
     }
-    let along = |object: T::Object| {
-        let before = reached.back(object).skip(1);
-        let same = before
-            .zip(&holders)
-            .take_while(|(object, holder)| is(*object, holder));
-        same.count()
-    };
-    // Which container is to blame: that which has most of them.
     let containers = reached.carried(|before, object| match before {
-        Some((holder, _)) if is(holder, &ends) => Some(object),
+        Some((holder, _)) if ends.contains(&view.class_of(holder)) => Some(object),
         before => before.and_then(|it| it.1),
     });
     let mut counts: HashMap<Option<T::Object>, usize> = HashMap::new();
@@ -99,9 +72,33 @@ pub fn sample<T: Traceable>(
         Some(container) if nearest != fullest && leads_to_most(container) => nearest,
         _ => fullest,
     };
+    let along = |object: T::Object| {
+        let before = reached.back(object).skip(1).zip(&chain);
+        let same = before.take_while(|(object, class)| class.contains(&view.class_of(*object)));
+        same.count()
+    };
     // Only one way is told: a way down a list may be as long as the heap.
     let (best, _) = found
         .filter(|it| containers[&it.0] == shown)
         .min_by_key(|&(object, order)| (Reverse(along(object)), order))?;
     reached.trail(best)
+}
+
+/// Objects of a class, old and new alike: those that holders of some classes refer to, or, if there
+/// are none, any.
+fn looked_at<T: Traceable>(view: &T, class: &[ClassId], holders: &[ClassId]) -> Vec<T::Object> {
+    let is = |object: T::Object, classes: &[ClassId]| classes.contains(&view.class_of(object));
+    let all = live(view, 1);
+    let mut objects = Vec::new();
+    for &holder in all.iter().filter(|&&it| is(it, holders)) {
+        view.for_each_target(holder, |to| objects.extend(is(to, class).then_some(to)));
+    }
+    if objects.is_empty() {
+        // The holders lead to another class of a recursive structure.
+        objects.extend(all.into_iter().filter(|&it| is(it, class)));
+    }
+    objects.sort_unstable();
+    objects.dedup();
+    let step = objects.len().div_ceil(MOST_LOOKED_AT).max(1);
+    objects.into_iter().step_by(step).collect()
 }

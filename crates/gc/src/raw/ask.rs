@@ -30,7 +30,8 @@ use heaphound_heap::{ClassId, FieldKind};
 
 use super::handle::{Root, Static, Weak};
 use super::header::{Epoch, Word};
-use super::mark::{Marked, OnceMark, Start, VisitMark, Visitor, mark};
+use super::mark::{Marked, Start, Visitor, mark};
+use super::marker::{OnceMark, VisitMark};
 use super::mutator::{Local, Mutator, MutatorShared};
 use super::object::Managed;
 use super::region::Raw;

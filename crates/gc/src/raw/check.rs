@@ -28,7 +28,8 @@ use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, FieldKind};
 
 use super::header::Word;
-use super::mark::{Ground, Look, Marker, Start, VisitMark, Visitor, mark};
+use super::mark::{Ground, Start, Visitor, mark};
+use super::marker::{Look, Marker, VisitMark};
 use super::region::Raw;
 use super::trace::{Trace, for_each_slot};
 use super::view::{ObjectId, StoppedHeap};

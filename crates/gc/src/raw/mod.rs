@@ -46,6 +46,7 @@ pub(crate) mod header;
 mod instance;
 pub(crate) mod invalid;
 pub(crate) mod mark;
+pub(crate) mod marker;
 pub(crate) mod mutator;
 pub(crate) mod nursery;
 pub(crate) mod object;

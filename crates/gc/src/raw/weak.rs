@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use heaphound_heap::{ClassId, FieldKind};
 
-use super::mark::{Ground, Marked, Marker, Start, Visitor, word_behind};
+use super::mark::{Ground, Marked, Start, Visitor, word_behind};
+use super::marker::Marker;
 use super::region::Raw;
 use super::trace::slot_at;
 

@@ -18,7 +18,7 @@ use heaphound_heap::finding::{Finding, Fingerprint};
 pub(crate) use self::telling::paths_to;
 use self::telling::{Described, join, not_checked};
 use crate::inquiry::Found;
-use crate::raw::check::{Entry, Follows, Pair, SiteId, Table};
+use crate::raw::marking::check::{Entry, Follows, Pair, SiteId, Table};
 use crate::raw::{ObjectId, Raw, StoppedHeap};
 
 /// What is asserted.

@@ -16,11 +16,11 @@ use crate::assertions::{AssertionKind, Assertions, Reaction, Verdict, Violation}
 use crate::collect::{Phase, log_line};
 use crate::heap::HeapInner;
 use crate::raw::Raw;
-use crate::raw::check::{Checker, Counted};
-use crate::raw::mark::{Ground, Marked};
-use crate::raw::shaping::Shaping;
-use crate::raw::summing::{Places, Summed, Summing};
-use crate::raw::weak::{Waiting, is_marked};
+use crate::raw::marking::check::{Checker, Counted};
+use crate::raw::marking::mark::{Ground, Marked};
+use crate::raw::marking::shape_counter::Shaping;
+use crate::raw::marking::summary_counter::{Places, Summed, Summing};
+use crate::raw::marking::weak::{Waiting, is_marked};
 use crate::summaries::Plan;
 
 /// Objects that owners may enter all together, at least.

@@ -30,15 +30,16 @@ use crate::assertions::Verdict;
 use crate::error::{ClassShare, OutOfMemory, Shortage};
 use crate::heap::HeapInner;
 use crate::policy;
-use crate::raw::ask::Owed;
-use crate::raw::check::Counted;
-use crate::raw::finalize::Remains;
-use crate::raw::mark::{Census, Ground, Marked, Start, Visitor, mark};
-use crate::raw::mutator::MutatorShared;
-use crate::raw::nursery::Evacuation;
-use crate::raw::space::Cursor;
-use crate::raw::weak::{Waiting, clear_dead, is_marked};
-use crate::raw::{Mutator, PlainData, Raw, SizeClass, StoppedHeap, Trace, compact};
+use crate::raw::marking::check::Counted;
+use crate::raw::marking::finalize::Remains;
+use crate::raw::marking::mark::{Census, Ground, Marked, Start, Visitor, mark};
+use crate::raw::marking::weak::{Waiting, clear_dead, is_marked};
+use crate::raw::memory::compact;
+use crate::raw::memory::nursery::Evacuation;
+use crate::raw::memory::space::Cursor;
+use crate::raw::mutators::mutator::MutatorShared;
+use crate::raw::views::asked::Owed;
+use crate::raw::{Mutator, PlainData, Raw, SizeClass, StoppedHeap, Trace};
 use crate::stats::CollectionStats;
 
 /// What a collection collects.

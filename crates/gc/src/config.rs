@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::BuildError;
 use crate::heap::Heap;
-use crate::raw::mutator::MAX_LOCALS;
+use crate::raw::mutators::mutator::MAX_LOCALS;
 use crate::raw::{MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, TAGGED_REGION};
 
 /// Which collector a heap has.

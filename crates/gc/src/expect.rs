@@ -15,9 +15,9 @@ use crate::assertions::{
     AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing, paths_to,
 };
 use crate::heap::{Heap, HeapInner};
-use crate::raw::check::{Entry, Pair, SiteId, TAKEN_BACK};
-use crate::raw::header::Word;
-use crate::raw::mutator::MutatorShared;
+use crate::raw::marking::check::{Entry, Pair, SiteId, TAKEN_BACK};
+use crate::raw::mutators::mutator::MutatorShared;
+use crate::raw::objects::header::Word;
 use crate::raw::{Managed, Mutator, Object, ObjectId, Raw, Subject, Weak};
 
 /// An assertion that is being made: with a message, with a reaction of its own.

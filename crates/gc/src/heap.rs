@@ -15,12 +15,12 @@ use crate::config::{Collector, Config, HeapBuilder};
 use crate::error::{BuildError, OutOfMemory, Shortage};
 use crate::inquiry::Inquiries;
 use crate::labels::Labels;
-use crate::raw::finalize::{Pending, Watched};
-use crate::raw::handle::Handles;
-use crate::raw::invalid::Invalidations;
-use crate::raw::mutator::MutatorShared;
-use crate::raw::nursery::Nursery;
-use crate::raw::space::Space;
+use crate::raw::marking::finalize::{Pending, Watched};
+use crate::raw::memory::nursery::Nursery;
+use crate::raw::memory::space::Space;
+use crate::raw::mutators::mutator::MutatorShared;
+use crate::raw::objects::handle::Handles;
+use crate::raw::objects::invalid::Invalidations;
 use crate::raw::{
     Base, CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Pages, REGION, Raw, Reach,
     Reservation,

@@ -13,7 +13,7 @@ use heaphound_analysis::summary::Summary;
 use heaphound_heap::view::HeapView;
 
 use crate::raw::StoppedHeap;
-use crate::raw::shaping::{Assumed, Shaping};
+use crate::raw::marking::shape_counter::{Assumed, Shaping};
 
 /// What workers have counted on assumptions.
 pub(crate) struct Shaped<'h> {

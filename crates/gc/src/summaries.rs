@@ -25,9 +25,9 @@ use crate::assertions::Reaction;
 use crate::heap::{Heap, HeapInner};
 use crate::inquiry::{Found, Registration, panicked};
 use crate::raw::StoppedHeap;
-use crate::raw::mark::Ground;
-use crate::raw::shaping::Assumed;
-use crate::raw::summing::Summed;
+use crate::raw::marking::mark::Ground;
+use crate::raw::marking::shape_counter::Assumed;
+use crate::raw::marking::summary_counter::Summed;
 use crate::shapes::{Shaped, measure};
 
 /// Somebody who looks at the summaries of full collections.

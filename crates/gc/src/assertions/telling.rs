@@ -9,7 +9,7 @@ use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, Root, RootKind};
 
 use super::{AssertionKind, Assertions, ClassAssertion, Site, Violation};
-use crate::raw::check::SiteId;
+use crate::raw::marking::check::SiteId;
 use crate::raw::{ObjectId, StoppedHeap};
 
 /// Hops of paths that one collection tells, more or less.

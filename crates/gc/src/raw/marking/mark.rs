@@ -1,0 +1,823 @@
+//! Marking, and watching while we mark.
+//!
+//! An object is white (its header carries an old epoch), gray (marked, slots
+//! unread) or black. Until the drain ends, no black object points to a white one.
+//!
+//! 1. Roots go onto the stacks of the workers.
+//! 2. A worker pops a reference, asks the cache for the target's header, and puts
+//!    the reference into a short queue; what leaves the queue, when it is full or
+//!    nothing else is left, has had time to arrive. If its epoch is old it gets the
+//!    new one and its slots go onto the stack. (The mark is tested on leaving the
+//!    queue, not on pushing: at push time the header would be a cache miss.)
+//! 3. A worker that runs dry takes from the pool; see [`heaphound_heap::pool`].
+//! 4. Objects with weak slots and ephemerons are listed as they are met, for
+//!    [`crate::raw::marking::weak`].
+//!
+//! The loop is compiled once for each kind of [`Visitor`]; with none, what is left is
+//! the plain loop. A visitor sees, it cannot change what is marked. A [`Marker`] says what a
+//! mark is (`marker.rs`).
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use heaphound_heap::crew;
+use heaphound_heap::pool::Pool;
+use heaphound_heap::sync::Mutex;
+use heaphound_heap::{ClassId, FieldKind};
+
+use crate::classes::Classes;
+use crate::raw::marking::marker::{Look, Marker};
+use crate::raw::memory::address::{Base, GRANULE, Raw, Reach};
+use crate::raw::objects::header::{Epoch, Header, Word};
+use crate::raw::objects::layout::{ELEMENTS_OFFSET, Slots, Trace, array_len, slot_at};
+
+/// Watches a trace. Each worker has one of its own; they are merged at the end.
+pub(crate) trait Visitor: Send {
+    /// What an edge carries from its source to its target.
+    type Tag: Copy + Send + Default;
+    /// How the two are kept until it arrives.
+    type Edge: Edge<Self::Tag>;
+    /// What reading the slots of an object needs to know of it.
+    type Source: Copy + Default;
+    /// Whether [`Visitor::edge_arrived`] is wanted.
+    const ARRIVALS: bool;
+    /// Whether [`Visitor::edge_read`] is wanted.
+    const READS: bool;
+    /// Whether [`Visitor::edge_read`] may be called for slots that refer to nothing, too: then
+    /// nobody need find out first.
+    const READS_ALL: bool = false;
+    /// Whether [`Visitor::watched`] is wanted.
+    const WATCHES: bool = false;
+    /// Whether [`Visitor::met`] is wanted.
+    const MEETS: bool = false;
+    /// Whether [`Visitor::object`] is wanted only of classes whose trace word says so.
+    const FEW: bool = false;
+    /// Whether the visitor counts arrivals in the header. They are then told when their target
+    /// is marked, and its count starts at 0.
+    const DEGREES: bool = false;
+    /// Whether the trace may end early; see [`Visitor::is_done`].
+    const STOPS: bool = false;
+    /// Whether the visitor counts all objects and bytes, so that the loop need not; see
+    /// [`Visitor::counted`].
+    const COUNTS: bool = false;
+
+    /// An object is seen for the first time.
+    fn object(&mut self, raw: Raw, word: Word, trace: Trace, bytes: usize);
+
+    /// The slots of an object are about to be read.
+    #[inline(always)]
+    fn source(&self, from: Raw, word: Word) -> Self::Source {
+        let _ = (from, word);
+        Self::Source::default()
+    }
+
+    /// A slot was read, the one at so many four-byte words behind the header; the target's header has
+    /// not been touched.
+    fn edge_read(&mut self, from: Self::Source, word: u32, to: Raw) -> Self::Tag {
+        let _ = (from, word, to);
+        Self::Tag::default()
+    }
+
+    /// The same, of a slot that may be an element of an array.
+    #[inline(always)]
+    fn element_read(&mut self, from: Self::Source, word: u32, to: Raw) -> Self::Tag {
+        self.edge_read(from, word, to)
+    }
+
+    /// The target of an edge, whose header this is, is in the cache now.
+    fn edge_arrived(&mut self, edge: Self::Edge, object: *const u8, word: Word) {
+        let _ = (edge, object, word);
+    }
+
+    /// An object of a class whose trace word says that it is watched is seen for the first time.
+    #[inline]
+    fn watched(&mut self, class: ClassId, bytes: usize) {
+        let _ = (class, bytes);
+    }
+
+    /// An edge leads to an object that is not entered: it is marked already, or for a later
+    /// phase.
+    #[inline]
+    fn met(&mut self, to: Raw, word: Word) {
+        let _ = (to, word);
+    }
+
+    /// Objects and bytes that it has counted since it was made.
+    fn counted(&self) -> (usize, usize) {
+        (0, 0)
+    }
+
+    /// Whether the answer is known, so that the trace may end here. What is marked is then
+    /// only part of what can be reached.
+    #[inline]
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+/// No questions asked.
+impl Visitor for () {
+    type Tag = ();
+    type Edge = Start<()>;
+    type Source = ();
+    const ARRIVALS: bool = false;
+    const READS: bool = false;
+
+    #[inline]
+    fn object(&mut self, _: Raw, _: Word, _: Trace, _: usize) {}
+}
+
+/// A reference to start from, and what it brings along.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Start<T> {
+    pub(crate) to: Raw,
+    pub(crate) tag: T,
+}
+
+impl<T: Default> From<Raw> for Start<T> {
+    fn from(to: Raw) -> Self {
+        Self {
+            to,
+            tag: T::default(),
+        }
+    }
+}
+
+/// A reference on its way to its target, and what it brings along.
+pub(crate) trait Edge<T>: Copy + Send {
+    fn new(to: Raw, tag: T) -> Self;
+    fn to(self) -> Raw;
+    fn tag(self) -> T;
+
+    /// Where the target is.
+    #[inline(always)]
+    fn object(self, base: Base) -> *mut u8 {
+        base.object(self.to())
+    }
+}
+
+impl<T: Copy + Send> Edge<T> for Start<T> {
+    #[inline(always)]
+    fn new(to: Raw, tag: T) -> Self {
+        Self { to, tag }
+    }
+
+    #[inline(always)]
+    fn to(self) -> Raw {
+        self.to
+    }
+
+    #[inline(always)]
+    fn tag(self) -> T {
+        self.tag
+    }
+}
+
+/// An edge that brings a number of 29 bits along, in one word: what was just stored in halves cannot
+/// be loaded whole without waiting for the cache.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbered(u64);
+
+impl Edge<u32> for Numbered {
+    #[inline(always)]
+    fn new(to: Raw, tag: u32) -> Self {
+        debug_assert!(tag < 1 << 29);
+        Self((to.0 as u64) << 32 | tag as u64)
+    }
+
+    #[inline(always)]
+    fn to(self) -> Raw {
+        Raw((self.0 >> 32) as u32)
+    }
+
+    #[inline(always)]
+    fn tag(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    fn object(self, base: Base) -> *mut u8 {
+        const { assert!(GRANULE == 8) };
+        base.at((self.0 >> 29) as usize)
+    }
+}
+
+/// What marking needs to know of the heap.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'h> {
+    pub(crate) base: Base,
+    pub(crate) reach: Reach,
+    pub(crate) epoch: Epoch,
+    pub(crate) traces: &'h [Trace],
+    pub(crate) classes: &'h Classes,
+}
+
+/// What the workers bring home.
+#[derive(Default)]
+pub(crate) struct Marked {
+    pub(crate) objects: usize,
+    pub(crate) bytes: usize,
+    /// Objects with weak slots.
+    pub(crate) weak: Vec<Raw>,
+    /// Those of them with dependent slots.
+    pub(crate) ephemerons: Vec<Raw>,
+    /// Marked objects that an ephemeron had been waiting for.
+    pub(crate) woken: Vec<Raw>,
+    /// Objects that are for a later phase: each as often as it was met, or once if marked.
+    pub(crate) aside: Vec<Raw>,
+}
+
+impl Marked {
+    pub(crate) fn plus(mut self, other: Self) -> Self {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
+        self.weak.extend(other.weak);
+        self.ephemerons.extend(other.ephemerons);
+        self.woken.extend(other.woken);
+        self.aside.extend(other.aside);
+        self
+    }
+}
+
+/// Marks everything reachable from `starts` and tells what was met on the way. There
+/// are as many workers as visitors, which are given back.
+pub(crate) fn mark<M: Marker, V: Visitor>(
+    ground: Ground<'_>,
+    marker: M,
+    starts: &[Start<V::Tag>],
+    visitors: Vec<V>,
+) -> (Marked, Vec<V>) {
+    if starts.is_empty() {
+        return (Marked::default(), visitors);
+    }
+    match ground.reach.tags() {
+        true => mark_tagged::<M, V, true>(ground, marker, starts, visitors),
+        false => mark_tagged::<M, V, false>(ground, marker, starts, visitors),
+    }
+}
+
+/// In a heap that does not tag references, the loop does not look for tags.
+fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
+    ground: Ground<'_>,
+    marker: M,
+    starts: &[Start<V::Tag>],
+    mut visitors: Vec<V>,
+) -> (Marked, Vec<V>) {
+    let count = visitors.len();
+    let stop = AtomicBool::new(false);
+    if count == 1
+        && let Some(visitor) = visitors.pop()
+    {
+        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
+        let edge = |it: &Start<V::Tag>| V::Edge::new(it.to, it.tag);
+        worker.stack.extend(starts.iter().map(edge));
+        worker.drain_all::<false>(&Pool::new(1));
+        let (marked, visitor) = worker.finish();
+        return (marked, vec![visitor]);
+    }
+    let pool = Pool::new(count);
+    // Dealt out here, so that what a missing thread would have started from is
+    // found in the pool.
+    for index in 0..count {
+        let entries = starts.iter().skip(index).step_by(count);
+        pool.give(Bundle {
+            entries: entries.map(|it| V::Edge::new(it.to, it.tag)).collect(),
+            rests: Vec::new(),
+        });
+    }
+    let visitors: Vec<_> = visitors
+        .into_iter()
+        .map(|it| Mutex::new(Some(it)))
+        .collect();
+    let work = |index: usize| {
+        // Visitors are the user's, and may panic.
+        let _guard = pool.guard();
+        let visitor = visitors[index].lock().unwrap().take();
+        let visitor = visitor.expect("each is taken once");
+        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
+        worker.drain_all::<true>(&pool);
+        let (marked, visitor) = worker.finish();
+        *visitors[index].lock().unwrap() = Some(visitor);
+        marked
+    };
+    let done = crew::run(count, work, || pool.do_without_one());
+    let marked = done.into_iter().fold(Marked::default(), Marked::plus);
+    let back = |it: Mutex<Option<V>>| it.into_inner().unwrap().expect("it was put back");
+    (marked, visitors.into_iter().map(back).collect())
+}
+
+/// Where a stack is and how much is on it, as numbers that stay in registers while the loop runs.
+/// The stack itself learns of it when somebody else works on it: [`Worker::step_aside`]. Until
+/// then nobody touches it. All entries below the top have been written.
+struct Top<E> {
+    start: *mut E,
+    len: usize,
+    room: usize,
+}
+
+impl<E: Copy> Top<E> {
+    fn of(stack: &mut Vec<E>) -> Self {
+        Self {
+            start: stack.as_mut_ptr(),
+            len: stack.len(),
+            room: stack.capacity(),
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<E> {
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: the entries below the top have been written.
+        Some(unsafe { self.start.add(self.len).read() })
+    }
+
+    /// Writes an entry, and keeps it or not: whether a slot is null (or invalid) cannot be
+    /// predicted, and so is no reason to branch.
+    ///
+    /// # Safety
+    /// There is room for another entry.
+    #[inline(always)]
+    unsafe fn push_if(&mut self, keep: bool, entry: E) {
+        debug_assert!(self.len < self.room);
+        // SAFETY: the caller's promise.
+        unsafe { self.start.add(self.len).write(entry) };
+        self.len += keep as usize;
+    }
+
+    /// Lets the stack know how much is on it.
+    #[inline(always)]
+    fn settle(self, stack: &mut Vec<E>) {
+        debug_assert!(std::ptr::eq(self.start, stack.as_ptr()) && self.len <= stack.capacity());
+        // SAFETY: the entries below the top have been written.
+        unsafe { stack.set_len(self.len) };
+    }
+}
+
+/// The slots of a long array from `next` on: read piece by piece, so that neither the
+/// stack nor one worker's load grows with the array.
+#[derive(Clone, Copy)]
+struct Rest {
+    array: Raw,
+    next: u32,
+}
+
+const PIECE: usize = 1024;
+
+/// The most slots that a bitmap can show.
+const BITMAP_SLOTS: usize = 48;
+
+/// Work that one worker gives to another.
+struct Bundle<E> {
+    entries: Vec<E>,
+    rests: Vec<Rest>,
+}
+
+/// References between asking the cache for a header and looking at it. Must be a
+/// power of two.
+const QUEUE: usize = 32;
+
+/// A worker keeps at least this much to itself.
+const SHARE_ABOVE: usize = 128;
+
+struct Worker<'h, 'v, M, V: Visitor, const TAGS: bool> {
+    ground: Ground<'h>,
+    marker: M,
+    stack: Vec<V::Edge>,
+    rests: Vec<Rest>,
+    visitor: V,
+    /// What it had counted before.
+    before: (usize, usize),
+    /// Some worker's visitor knows the answer.
+    stop: &'v AtomicBool,
+    marked: Marked,
+}
+
+impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS> {
+    fn new(ground: Ground<'h>, marker: M, visitor: V, stop: &'v AtomicBool) -> Self {
+        Self {
+            ground,
+            marker,
+            stack: Vec::with_capacity(4096),
+            rests: Vec::new(),
+            before: visitor.counted(),
+            visitor,
+            stop,
+            marked: Marked::default(),
+        }
+    }
+
+    fn finish(mut self) -> (Marked, V) {
+        let (before, after) = (self.before, self.visitor.counted());
+        self.marked.objects += after.0 - before.0;
+        self.marked.bytes += after.1 - before.1;
+        (self.marked, self.visitor)
+    }
+
+    fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Edge>>) {
+        loop {
+            self.drain::<PARALLEL>(pool);
+            let Some(bundle) = pool.take() else { break };
+            self.stack.extend(bundle.entries);
+            self.rests.extend(bundle.rests);
+        }
+    }
+
+    /// Lets somebody else work on the stack.
+    #[inline(always)]
+    fn step_aside(&mut self, top: Top<V::Edge>, work: impl FnOnce(&mut Self)) -> Top<V::Edge> {
+        top.settle(&mut self.stack);
+        work(self);
+        Top::of(&mut self.stack)
+    }
+
+    /// Works until nothing is left on the stack.
+    fn drain<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Edge>>) {
+        let mut top = Top::of(&mut self.stack);
+        let nothing = V::Edge::new(Raw::NULL, V::Tag::default());
+        let mut queue = [nothing; QUEUE];
+        // The oldest entry is at `first`, and so many are in the queue.
+        let (mut first, mut queued) = (0, 0);
+        // Copies, which no call can change, and which so may stay in registers.
+        let (base, marker) = (self.ground.base, self.marker);
+        let traces = self.ground.traces;
+        loop {
+            let entry = if queued == QUEUE
+                && let Some(incoming) = top.pop()
+            {
+                // As a rule.
+                prefetch(incoming.object(base));
+                std::mem::replace(&mut queue[first % QUEUE], incoming)
+            } else {
+                while queued < QUEUE
+                    && let Some(incoming) = top.pop()
+                {
+                    prefetch(incoming.object(base));
+                    queue[(first + queued) % QUEUE] = incoming;
+                    queued += 1;
+                }
+                if queued == QUEUE && top.len > 0 {
+                    continue;
+                }
+                if queued == 0 {
+                    let Some(rest) = self.rests.pop() else {
+                        return top.settle(&mut self.stack);
+                    };
+                    top = self.step_aside(top, |it| it.read_array(rest.array, rest.next));
+                    continue;
+                }
+                queued -= 1;
+                queue[first % QUEUE]
+            };
+            first += 1;
+            if let Some(word) = self.claim::<PARALLEL>(base, marker, entry) {
+                top = self.scan(traces, marker, top, entry.to(), entry.object(base), word);
+            }
+            // Now and then: a few objects more or less do not matter.
+            if V::STOPS && first % QUEUE == 0 && self.is_over() {
+                self.rests.clear();
+                self.stack.clear();
+                return;
+            }
+            if PARALLEL && top.len > SHARE_ABOVE && pool.is_hungry() {
+                top = self.step_aside(top, |it| it.share(pool));
+            }
+        }
+    }
+
+    /// Whether some visitor knows the answer.
+    #[inline(never)]
+    fn is_over(&self) -> bool {
+        if self.visitor.is_done() {
+            self.stop.store(true, Relaxed);
+        }
+        self.stop.load(Relaxed)
+    }
+
+    /// Gives away the older half of the stack: the wider part of what is left.
+    #[cold]
+    #[inline(never)]
+    fn share(&mut self, pool: &Pool<Bundle<V::Edge>>) {
+        let newer = self.stack.split_off(self.stack.len() / 2);
+        let half = self.rests.len().div_ceil(2);
+        let rests = self.rests.drain(..half).collect();
+        pool.give(Bundle {
+            entries: std::mem::replace(&mut self.stack, newer),
+            rests,
+        });
+    }
+
+    /// Marks an object; answers its header if it was white.
+    #[inline(always)]
+    fn claim<const PARALLEL: bool>(
+        &mut self,
+        base: Base,
+        marker: M,
+        edge: V::Edge,
+    ) -> Option<Word> {
+        let (to, object) = (edge.to(), edge.object(base));
+        // SAFETY: slots of live objects and roots refer to live objects (H3).
+        let header = unsafe { Header::at(object) };
+        let word = header.load();
+        if V::ARRIVALS && !V::DEGREES {
+            self.visitor.edge_arrived(edge, object, word);
+        }
+        match marker.look(word) {
+            Look::New | Look::Last => {}
+            Look::Old => {
+                if V::DEGREES {
+                    self.visitor.edge_arrived(edge, object, word);
+                }
+                if V::MEETS {
+                    self.visitor.met(to, word);
+                }
+                return None;
+            }
+            Look::Aside => {
+                if V::MEETS {
+                    self.visitor.met(to, word);
+                }
+                self.marked.aside.push(to);
+                return None;
+            }
+        }
+        if V::DEGREES {
+            let fresh = |word: Word| marker.mark(word).with_degree(0);
+            let before = match PARALLEL {
+                // Others count in the same word.
+                true => header.update(|word| match marker.is_marked(word) {
+                    true => word,
+                    false => fresh(word),
+                }),
+                false => {
+                    header.store(fresh(word));
+                    word
+                }
+            };
+            self.visitor.edge_arrived(edge, object, word);
+            if PARALLEL && marker.is_marked(before) {
+                if V::MEETS {
+                    self.visitor.met(to, before);
+                }
+                return None;
+            }
+            return Some(word);
+        }
+        let marked = marker.mark(word);
+        if PARALLEL {
+            // Everyone who comes here writes the same word, so that a swap tells
+            // exactly one of them that the object was white.
+            let before = header.swap(marked);
+            if marker.is_marked(before) {
+                if V::MEETS {
+                    self.visitor.met(to, before);
+                }
+                return None;
+            }
+        } else {
+            header.store(marked);
+        }
+        if matches!(marker.look(word), Look::Last) {
+            self.marked.aside.push(to);
+            return None;
+        }
+        Some(word)
+    }
+
+    /// Tells of an object of a watched class, and reads its slots.
+    #[inline(never)]
+    fn read_watched(&mut self, raw: Raw, word: Word, seen: Trace) {
+        let object = self.ground.base.object(raw);
+        let class = ClassId(word.class());
+        let trace = self.ground.classes.get(class).trace;
+        // SAFETY: a live object of that class.
+        let (bytes, counted) = unsafe { (trace.bytes(object), seen.bytes(object)) };
+        self.marked.bytes += bytes - counted;
+        self.visitor.watched(class, bytes);
+        match trace.slots() {
+            Slots::Bitmap(bits) => {
+                self.stack.reserve(BITMAP_SLOTS);
+                let mut top = Top::of(&mut self.stack);
+                // SAFETY: room was made for all slots of a bitmap.
+                unsafe { self.read_bitmap(&mut top, raw, word, object, bits) };
+                top.settle(&mut self.stack);
+            }
+            Slots::None => {}
+            Slots::Array => self.read_array(raw, 0),
+            Slots::Listed => self.read_listed(raw, word),
+        }
+    }
+
+    /// Puts what an object refers to onto the stack.
+    #[inline(always)]
+    fn scan(
+        &mut self,
+        traces: &[Trace],
+        marker: M,
+        mut top: Top<V::Edge>,
+        raw: Raw,
+        object: *mut u8,
+        word: Word,
+    ) -> Top<V::Edge> {
+        let trace = traces[word.class() as usize];
+        // SAFETY: a live object of that class.
+        let bytes = unsafe { trace.bytes(object) };
+        if !V::COUNTS && marker.counts(word) {
+            self.marked.objects += 1;
+            self.marked.bytes += bytes;
+        }
+        if !V::FEW || trace.is_watched() {
+            self.visitor.object(raw, word, trace, bytes);
+        }
+        if word.is_awaited_key() {
+            self.marked.woken.push(raw);
+        }
+        match trace.slots() {
+            Slots::Bitmap(bits) => {
+                if top.room - top.len < BITMAP_SLOTS {
+                    top = self.step_aside(top, Self::grow);
+                }
+                // SAFETY: room was made for all slots of a bitmap.
+                unsafe { self.read_bitmap(&mut top, raw, word, object, bits) };
+                top
+            }
+            Slots::None => top,
+            Slots::Array => self.step_aside(top, |it| it.read_array(raw, 0)),
+            Slots::Listed if V::WATCHES && trace.is_watched() => {
+                self.step_aside(top, |it| it.read_watched(raw, word, trace))
+            }
+            Slots::Listed => self.step_aside(top, |it| it.read_listed(raw, word)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.stack.reserve(BITMAP_SLOTS);
+    }
+
+    /// Reads the slots that a bitmap shows.
+    ///
+    /// # Safety
+    /// The object has them, and there is room for as many entries.
+    #[inline(always)]
+    unsafe fn read_bitmap(
+        &mut self,
+        top: &mut Top<V::Edge>,
+        from: Raw,
+        word: Word,
+        object: *mut u8,
+        mut bits: u64,
+    ) {
+        let source = self.visitor.source(from, word);
+        while bits != 0 {
+            let word = bits.trailing_zeros();
+            bits &= bits - 1;
+            // SAFETY: the caller's promise.
+            unsafe { self.read_slot::<false>(top, source, object, word) };
+        }
+    }
+
+    /// Reads a slot and puts what it refers to onto the stack.
+    ///
+    /// # Safety
+    /// The object has a slot so many words behind the header, and there is room for another entry.
+    #[inline(always)]
+    unsafe fn read_slot<const ELEMENT: bool>(
+        &mut self,
+        top: &mut Top<V::Edge>,
+        source: V::Source,
+        object: *mut u8,
+        word: u32,
+    ) {
+        // SAFETY: the caller's promise, and the world stands still.
+        let to = Raw(unsafe { slot_at(object, 8 + 4 * word as usize) }.load(Relaxed));
+        let mut tag = V::Tag::default();
+        let refers = match TAGS {
+            true => self.ground.reach.covers(to),
+            false => !to.is_null(),
+        };
+        if V::READS && (V::READS_ALL || refers) {
+            tag = match ELEMENT {
+                true => self.visitor.element_read(source, word, to),
+                false => self.visitor.edge_read(source, word, to),
+            };
+        }
+        // SAFETY: the caller made room for one more.
+        unsafe { top.push_if(refers, V::Edge::new(to, tag)) };
+    }
+
+    #[inline(never)]
+    fn read_array(&mut self, array: Raw, next: u32) {
+        let object = self.ground.base.object(array);
+        // SAFETY: a live array.
+        let (len, word) = unsafe { (array_len(object), self.ground.base.header(array).load()) };
+        let end = len.min(next as usize + PIECE);
+        self.stack.reserve(PIECE);
+        let mut top = Top::of(&mut self.stack);
+        let source = self.visitor.source(array, word);
+        for i in next as usize..end {
+            // SAFETY: an element, and room was made for a piece of them.
+            unsafe {
+                let word = word_behind(ELEMENTS_OFFSET) + i as u32;
+                self.read_slot::<true>(&mut top, source, object, word)
+            };
+        }
+        top.settle(&mut self.stack);
+        if end < len {
+            self.rests.push(Rest {
+                array,
+                next: end as u32,
+            });
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_listed(&mut self, from: Raw, word: Word) {
+        let object = self.ground.base.object(from);
+        let class = self.ground.classes.get(ClassId(word.class()));
+        let (mut weak, mut dependent) = (false, false);
+        self.stack.reserve(class.slots.len());
+        let mut top = Top::of(&mut self.stack);
+        let source = self.visitor.source(from, word);
+        for &(offset, kind) in &class.slots {
+            match kind {
+                FieldKind::Weak => weak = true,
+                FieldKind::Dependent => dependent = true,
+                // SAFETY: the class says that a slot is there; room was made.
+                _ => unsafe {
+                    let word = word_behind(offset as usize);
+                    self.read_slot::<false>(&mut top, source, object, word)
+                },
+            }
+        }
+        top.settle(&mut self.stack);
+        if weak {
+            self.marked.weak.push(from);
+        }
+        if dependent {
+            self.marked.ephemerons.push(from);
+        }
+    }
+}
+
+/// How many four-byte words behind the header something is.
+pub(crate) const fn word_behind(offset: usize) -> u32 {
+    (offset - 8) as u32 / 4
+}
+
+/// Asks the cache for an object's header, and for the line that most objects end on:
+/// to find out whether an object crosses a line costs more than asking.
+#[inline(always)]
+pub(crate) fn prefetch(object: *const u8) {
+    prefetch_line(object);
+    prefetch_line(object.wrapping_add(32));
+}
+
+#[inline(always)]
+fn prefetch_line(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint and faults on no address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch(address.cast(), std::arch::x86_64::_MM_HINT_T0);
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}
+
+/// Counts objects and bytes of each class.
+pub(crate) struct Census {
+    pub(crate) objects: Vec<usize>,
+    pub(crate) bytes: Vec<usize>,
+}
+
+impl Census {
+    pub(crate) fn new(classes: usize) -> Self {
+        Self {
+            objects: vec![0; classes + 1],
+            bytes: vec![0; classes + 1],
+        }
+    }
+
+    /// From objects and bytes of each class.
+    pub(crate) fn of(classes: &[(usize, usize)]) -> Self {
+        let (objects, bytes) = classes.iter().copied().unzip();
+        Self { objects, bytes }
+    }
+
+    /// Adds another worker's counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let classes = self.objects.len().max(other.objects.len());
+        self.objects.resize(classes, 0);
+        self.bytes.resize(classes, 0);
+        for id in 0..other.objects.len() {
+            self.objects[id] += other.objects[id];
+            self.bytes[id] += other.bytes[id];
+        }
+    }
+}

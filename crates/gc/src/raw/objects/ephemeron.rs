@@ -1,0 +1,296 @@
+//! Maps whose keys are weak: an entry lives while its key does, and its value is
+//! kept alive by the key alone, even if the value refers back to the key.
+//!
+//! Each entry is an ephemeron: a weak slot for the key and a slot for the value that
+//! depends on it (see [`crate::raw::marking::weak`]). Entries hang in chains by the key's
+//! identity hash.
+
+use std::any::TypeId;
+use std::mem::offset_of;
+
+use heaphound_heap::FieldKind;
+
+use crate::error::OutOfMemory;
+use crate::raw::mutators::mutator::{Local, Mutator};
+use crate::raw::objects::array::RefArray;
+use crate::raw::objects::header::Header;
+use crate::raw::objects::object::{
+    Descriptor, Field, FieldDescriptor, Filler, Init, Managed, Shape,
+};
+use crate::raw::objects::plain::Var;
+use crate::raw::objects::slot::{DependentSlot, Slot, WeakSlot};
+
+/// A map from objects to objects that keeps neither its keys alive nor, once the
+/// key has died, the value.
+///
+/// Threads that change one map at once must agree on a lock; without one, entries
+/// may be lost, or appear twice.
+#[repr(C)]
+pub struct WeakMap<K: Managed + ?Sized, V: Managed + ?Sized> {
+    header: Header,
+    /// Entries added since the last rehash, dead ones included.
+    filled: Var<u32>,
+    buckets: Slot<RefArray<Entry<K, V>>>,
+}
+
+#[repr(C)]
+struct Entry<K: Managed + ?Sized, V: Managed + ?Sized> {
+    header: Header,
+    hash: Var<u32>,
+    key: WeakSlot<K>,
+    value: DependentSlot<V>,
+    next: Slot<Entry<K, V>>,
+}
+
+const fn slot(name: &'static str, offset: usize, kind: FieldKind) -> FieldDescriptor {
+    FieldDescriptor {
+        name,
+        offset,
+        kind,
+        count: 1,
+    }
+}
+
+macro_rules! managed {
+    ($type:ident, $name:literal, $fields:expr) => {
+        // SAFETY: a `repr(C)` struct that begins with a header and that nobody outside
+        // this module can make; its fields are listed as they are; nothing owned.
+        unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Managed for $type<K, V> {
+            const DESCRIPTOR: &'static Descriptor = &Descriptor {
+                name: || {
+                    let (key, value) = (K::DESCRIPTOR.name, V::DESCRIPTOR.name);
+                    format!(concat!($name, "<{}, {}>"), key(), value())
+                },
+                type_id: TypeId::of::<Self>,
+                shape: Shape::Fixed(size_of::<Self>()),
+                superclass: None,
+                fields: $fields,
+                drop: None,
+            };
+
+            #[inline]
+            unsafe fn from_object<'m>(object: *const u8) -> &'m Self {
+                // SAFETY: the caller's promise.
+                unsafe { &*object.cast() }
+            }
+        }
+    };
+}
+
+managed!(
+    WeakMap,
+    "WeakMap",
+    &[
+        slot(
+            "filled",
+            offset_of!(Self, filled),
+            <Var<u32> as Field>::KIND
+        ),
+        slot("buckets", offset_of!(Self, buckets), FieldKind::Opt),
+    ]
+);
+managed!(
+    Entry,
+    "WeakMapEntry",
+    &[
+        slot("hash", offset_of!(Self, hash), <Var<u32> as Field>::KIND),
+        slot("key", offset_of!(Self, key), FieldKind::Weak),
+        slot("value", offset_of!(Self, value), FieldKind::Dependent),
+        slot("next", offset_of!(Self, next), FieldKind::Opt),
+    ]
+);
+
+struct MapInit<K: ?Sized, V: ?Sized>(std::marker::PhantomData<(Box<K>, Box<V>)>);
+
+// SAFETY: the header comes first, slots come from the filler.
+unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Init for MapInit<K, V> {
+    type Class = WeakMap<K, V>;
+
+    fn build(self, header: Header, filler: &Filler<'_>) -> WeakMap<K, V> {
+        WeakMap {
+            header,
+            filled: Var::fill(0, filler),
+            buckets: Slot::fill(None, filler),
+        }
+    }
+}
+
+struct EntryInit<'s, K: ?Sized, V: ?Sized> {
+    hash: u32,
+    key: Local<'s, K>,
+    value: Option<Local<'s, V>>,
+}
+
+// SAFETY: the header comes first, slots come from the filler.
+unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Init for EntryInit<'_, K, V> {
+    type Class = Entry<K, V>;
+
+    fn build(self, header: Header, filler: &Filler<'_>) -> Entry<K, V> {
+        Entry {
+            header,
+            hash: Var::fill(self.hash, filler),
+            key: WeakSlot::fill(Some(self.key), filler),
+            value: DependentSlot::fill(self.value, filler),
+            next: Slot::fill(None, filler),
+        }
+    }
+}
+
+impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
+    /// The value of a key.
+    ///
+    /// # Panics
+    /// If the reference to the value was invalidated.
+    #[track_caller]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.entry(key)?.value.get()
+    }
+
+    /// Forgets a key; tells whether it was there.
+    pub fn remove(&self, key: &K) -> bool {
+        match self.entry(key) {
+            Some(entry) => {
+                entry.value.set(None);
+                entry.key.set(None);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Calls `f` with every key that lives and its value, in no particular order.
+    ///
+    /// # Panics
+    /// If the reference to a value was invalidated.
+    #[track_caller]
+    pub fn for_each(&self, mut f: impl FnMut(&K, &V)) {
+        for entry in self.entries() {
+            if let (Some(key), Some(value)) = (entry.key.get(), entry.value.get()) {
+                f(key, value);
+            }
+        }
+    }
+
+    /// How many keys live.
+    pub fn len(&self) -> usize {
+        self.entries().filter(|entry| entry.is_used()).count()
+    }
+
+    /// Whether no key lives.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All entries, the dead ones included.
+    fn entries(&self) -> impl Iterator<Item = &Entry<K, V>> {
+        let buckets = self.buckets.get().into_iter().flat_map(|it| it.iter());
+        buckets.flat_map(|bucket| {
+            std::iter::successors(bucket.get(), |entry: &&Entry<K, V>| entry.next.get())
+        })
+    }
+
+    fn entry(&self, key: &K) -> Option<&Entry<K, V>> {
+        let buckets = self.buckets.get()?;
+        let hash = key.as_object().identity_hash();
+        let mut next = buckets[hash as usize % buckets.len()].get();
+        while let Some(entry) = next {
+            let same = |other: &K| std::ptr::addr_eq(other, key);
+            if entry.hash.get() == hash && entry.key.get().is_some_and(same) {
+                return Some(entry);
+            }
+            next = entry.next.get();
+        }
+        None
+    }
+
+    /// Hangs an entry into its chain.
+    fn add(&self, entry: &Entry<K, V>) {
+        let buckets = self.buckets.get().expect("grown before");
+        let bucket = &buckets[entry.hash.get() as usize % buckets.len()];
+        entry.next.set(bucket.get());
+        bucket.set(Some(entry));
+    }
+}
+
+impl<K: Managed + ?Sized, V: Managed + ?Sized> Entry<K, V> {
+    /// Whether the key lives. The value is not read: it may be invalid.
+    fn is_used(&self) -> bool {
+        self.key.get().is_some() && !self.value.is_null()
+    }
+}
+
+impl<'a> Mutator<'a> {
+    /// Allocates an empty weak-keyed map.
+    #[track_caller]
+    pub fn alloc_weak_map<K: Managed + ?Sized, V: Managed + ?Sized>(
+        &mut self,
+    ) -> Result<Local<'a, WeakMap<K, V>>, OutOfMemory> {
+        self.alloc(MapInit(std::marker::PhantomData))
+    }
+
+    /// Maps a key to a value, instead of what it was mapped to.
+    #[track_caller]
+    pub fn weak_map_insert<K: Managed + ?Sized, V: Managed + ?Sized>(
+        &mut self,
+        map: Local<'_, WeakMap<K, V>>,
+        key: Local<'_, K>,
+        value: Local<'_, V>,
+    ) -> Result<(), OutOfMemory> {
+        if let Some(entry) = self[map].entry(&self[key]) {
+            entry.value.set(Some(&self[value]));
+            return Ok(());
+        }
+        let mut m = self.scope();
+        let capacity = m[map].buckets.get().map_or(0, |buckets| buckets.len());
+        if m[map].filled.get() as usize >= capacity {
+            m.rehash(map)?;
+        }
+        let hash = m[key].as_object().identity_hash();
+        let value = Some(value);
+        let entry = m.alloc(EntryInit { hash, key, value })?;
+        // A finalizer or another thread may have invalidated it meanwhile: then nothing is
+        // inserted.
+        let _ = &m[key];
+        m[map].add(&m[entry]);
+        m[map].filled.update(|filled| filled + 1);
+        Ok(())
+    }
+
+    /// Gives the map room for twice its live entries and leaves the dead ones out. The
+    /// entries are made anew: no chain that somebody may be following ever changes
+    /// but at its front.
+    #[track_caller]
+    fn rehash<K: Managed + ?Sized, V: Managed + ?Sized>(
+        &mut self,
+        map: Local<'_, WeakMap<K, V>>,
+    ) -> Result<(), OutOfMemory> {
+        let capacity = (self[map].len() * 2).max(8);
+        let old = self[map].buckets.get().map(|buckets| self.local(buckets));
+        let new = self.alloc_refs::<Entry<K, V>>(capacity)?;
+        let mut filled = 0;
+        for bucket in 0..old.map_or(0, |old| self[old].len()) {
+            let mut m = self.scope();
+            let first = old.and_then(|old| m[old][bucket].get());
+            let mut next = first.map(|entry| m.local(entry));
+            while let Some(entry) = next {
+                let it = &m[entry];
+                if let Some(key) = it.key.get().filter(|_| it.is_used()) {
+                    let (key, hash, value) = (m.local(key), it.hash.get(), None);
+                    let copy = m.alloc(EntryInit { hash, key, value })?;
+                    // Unless it has been invalidated meanwhile.
+                    if m.try_get(key).is_ok() {
+                        m[copy].value.copy(&m[entry].value);
+                        let front = &m[new][hash as usize % capacity];
+                        m[copy].next.set(front.get());
+                        front.set(Some(&m[copy]));
+                        filled += 1;
+                    }
+                }
+                next = m[entry].next.get().map(|entry| m.local(entry));
+            }
+        }
+        self[map].buckets.set(Some(&self[new]));
+        self[map].filled.set(filled);
+        Ok(())
+    }
+}

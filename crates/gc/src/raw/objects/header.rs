@@ -1,0 +1,326 @@
+//! The header: the first word of every object, and all its bits.
+//!
+//! | bits | field | used by |
+//! |---|---|---|
+//! | 0–19 | class; 0 marks a free run | everything |
+//! | 20–22 | mark epoch: live if equal to the heap's | marking, sweeping |
+//! | 23 | forwarded: the upper half is where the object went | nursery, compaction |
+//! | 24–31 | visit epoch: a second visited mark | probes, owner scans, DeAL |
+//! | 32 | free | |
+//! | 33 | asserted unshared | GC assertions |
+//! | 34 | free | |
+//! | 35 | asserted to be owned | GC assertions |
+//! | 36 | free | |
+//! | 37 | ignored while a relation is traced | DeAL exclusions |
+//! | 38 | sampled: the site is in the side table | dynamic object sampling |
+//! | 39 | external memory is accounted to it | heap sizing |
+//! | 40–42 | staleness | leak pruning |
+//! | 43–44 | identity hash: none, by address, stored behind the object | hashing |
+//! | 45 | pinned | compaction |
+//! | 46 | key of an ephemeron that waits for it | marking |
+//! | 47–48 | references from its like that were met: 0, 1, 2, more | shapes |
+//! | 49–63 | free | |
+//!
+//! A free run keeps its length in cells in bits 32–47 and the place of the next
+//! run of its block, in granules from the block's start, in bits 48–63.
+//!
+//! The word is always loaded and stored whole, so that no byte store races a
+//! word load.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::raw::memory::address::Raw;
+
+/// The first word of every managed object. A managed struct begins with one; only
+/// the heap makes them, and so only the heap makes managed objects.
+#[repr(transparent)]
+pub struct Header(AtomicU64);
+
+/// A header's bits, taken out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Word(pub(crate) u64);
+
+const CLASS_BITS: u32 = 20;
+const EPOCH_SHIFT: u32 = 20;
+const EPOCH_MASK: u64 = 0b111 << EPOCH_SHIFT;
+const FORWARDED: u64 = 1 << 23;
+const VISIT_SHIFT: u32 = 24;
+const VISIT_MASK: u64 = 0xff << VISIT_SHIFT;
+const UNSHARED: u64 = 1 << 33;
+const OWNEE: u64 = 1 << 35;
+const EXTERNAL: u64 = 1 << 39;
+const HASH_SHIFT: u32 = 43;
+const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
+const PINNED: u64 = 1 << 45;
+const KEY: u64 = 1 << 46;
+const DEGREE_SHIFT: u32 = 47;
+const DEGREE_MASK: u64 = 0b11 << DEGREE_SHIFT;
+
+/// The most classes that one heap can have.
+pub(crate) const MAX_CLASSES: usize = (1 << CLASS_BITS) - 1;
+
+/// A generation of marks. An object whose header carries the heap's current
+/// epoch is live; each full collection begins a new one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Epoch(u64);
+
+impl Epoch {
+    pub(crate) const FIRST: Epoch = Epoch(1 << EPOCH_SHIFT);
+
+    /// The next of seven epochs. All objects carry the current one when a new
+    /// one begins (sweeping is finished by then), so that any two would do.
+    pub(crate) fn next(self) -> Self {
+        let number = self.0 >> EPOCH_SHIFT;
+        Self((number % 7 + 1) << EPOCH_SHIFT)
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        debug_assert!(bits & EPOCH_MASK == bits && bits != 0);
+        Self(bits)
+    }
+}
+
+/// Where an object's identity hash is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HashState {
+    /// Nobody has asked for it.
+    None,
+    /// Computed from the address, which has not changed since.
+    ByAddress,
+    /// In the last granule of the object, where it was put when the object moved.
+    Stored,
+}
+
+impl Header {
+    #[inline]
+    pub(crate) fn new(word: Word) -> Self {
+        Self(AtomicU64::new(word.0))
+    }
+
+    /// The header of the object, or free run, that starts there.
+    ///
+    /// # Safety
+    /// One starts there, in memory of a heap that outlives `'a`.
+    #[inline]
+    pub(crate) unsafe fn at<'a>(start: *mut u8) -> &'a Self {
+        // SAFETY: the caller's promise; a header is an atomic word, so that sharing it
+        // is always allowed.
+        unsafe { &*start.cast::<Self>() }
+    }
+
+    #[inline]
+    pub(crate) fn load(&self) -> Word {
+        Word(self.0.load(Relaxed))
+    }
+
+    /// Overwrites the header. For the allocator, and the collector while the
+    /// world stands still.
+    #[inline]
+    pub(crate) fn store(&self, word: Word) {
+        self.0.store(word.0, Relaxed);
+    }
+
+    /// Overwrites the header and tells what it was: exact even when several
+    /// collector threads do it at once.
+    #[inline]
+    pub(crate) fn swap(&self, word: Word) -> Word {
+        Word(self.0.swap(word.0, Relaxed))
+    }
+
+    /// Changes some bits while other threads may change others.
+    pub(crate) fn update(&self, mut f: impl FnMut(Word) -> Word) -> Word {
+        let before = self
+            .0
+            .fetch_update(Relaxed, Relaxed, |bits| Some(f(Word(bits)).0))
+            .expect("the closure always answers");
+        Word(before)
+    }
+}
+
+impl Word {
+    #[inline]
+    pub(crate) fn object(class: u32, epoch: Epoch) -> Self {
+        Self(class as u64 | epoch.0)
+    }
+
+    /// How many references from its like have been met, 3 at most, since it was marked by a
+    /// visitor that counts them.
+    #[inline]
+    pub(crate) fn degree(self) -> usize {
+        ((self.0 & DEGREE_MASK) >> DEGREE_SHIFT) as usize
+    }
+
+    #[inline]
+    pub(crate) fn with_degree(self, degree: usize) -> Self {
+        Self(self.0 & !DEGREE_MASK | (degree as u64) << DEGREE_SHIFT)
+    }
+
+    /// A run of free cells, and where in its block the next one starts (0: none;
+    /// a run at the very start of a block is never the next of another).
+    pub(crate) fn free_run(cells: u16, next: u16) -> Self {
+        Self((cells as u64) << 32 | (next as u64) << 48)
+    }
+
+    #[inline]
+    pub(crate) fn class(self) -> u32 {
+        (self.0 & ((1 << CLASS_BITS) - 1)) as u32
+    }
+
+    #[inline]
+    pub(crate) fn is_free(self) -> bool {
+        self.class() == 0
+    }
+
+    pub(crate) fn run_cells(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
+
+    pub(crate) fn next_run(self) -> u16 {
+        (self.0 >> 48) as u16
+    }
+
+    #[inline]
+    pub(crate) fn is_marked(self, epoch: Epoch) -> bool {
+        self.0 & EPOCH_MASK == epoch.0
+    }
+
+    #[inline]
+    pub(crate) fn with_epoch(self, epoch: Epoch) -> Self {
+        Self(self.0 & !EPOCH_MASK | epoch.0)
+    }
+
+    /// The visited mark of a trace other than the collector's, or a label.
+    #[inline]
+    pub(crate) fn visit(self) -> u8 {
+        (self.0 >> VISIT_SHIFT) as u8
+    }
+
+    #[inline]
+    pub(crate) fn with_visit(self, visit: u8) -> Self {
+        Self(self.0 & !VISIT_MASK | (visit as u64) << VISIT_SHIFT)
+    }
+
+    #[inline]
+    pub(crate) fn with_epoch_and_visit(self, epoch: Epoch, visit: u8) -> Self {
+        let bits = epoch.0 | (visit as u64) << VISIT_SHIFT;
+        Self(self.0 & !(EPOCH_MASK | VISIT_MASK) | bits)
+    }
+
+    #[inline]
+    pub(crate) fn forwarded_to(self) -> Option<Raw> {
+        (self.0 & FORWARDED != 0).then_some(Raw((self.0 >> 32) as u32))
+    }
+
+    #[inline]
+    pub(crate) fn forwarding(class: u32, to: Raw) -> Self {
+        Self(class as u64 | FORWARDED | (to.0 as u64) << 32)
+    }
+
+    #[inline]
+    pub(crate) fn hash_state(self) -> HashState {
+        match self.0 & HASH_MASK {
+            0 => HashState::None,
+            bits if bits == 1 << HASH_SHIFT => HashState::ByAddress,
+            _ => HashState::Stored,
+        }
+    }
+
+    pub(crate) fn with_hash_state(self, state: HashState) -> Self {
+        let bits = match state {
+            HashState::None => 0,
+            HashState::ByAddress => 1,
+            HashState::Stored => 2,
+        };
+        Self(self.0 & !HASH_MASK | bits << HASH_SHIFT)
+    }
+
+    pub(crate) fn is_pinned(self) -> bool {
+        self.0 & PINNED != 0
+    }
+
+    pub(crate) fn with_pinned(self, on: bool) -> Self {
+        self.with(PINNED, on)
+    }
+
+    /// Whether the object was asserted unshared.
+    #[inline]
+    pub(crate) fn is_unshared(self) -> bool {
+        self.0 & UNSHARED != 0
+    }
+
+    pub(crate) fn with_unshared(self, on: bool) -> Self {
+        self.with(UNSHARED, on)
+    }
+
+    /// Whether the object was asserted to be owned.
+    #[inline]
+    pub(crate) fn is_ownee(self) -> bool {
+        self.0 & OWNEE != 0
+    }
+
+    pub(crate) fn with_ownee(self, on: bool) -> Self {
+        self.with(OWNEE, on)
+    }
+
+    pub(crate) fn with_external(self, on: bool) -> Self {
+        self.with(EXTERNAL, on)
+    }
+
+    /// Whether an ephemeron waits for this object to be marked.
+    #[inline]
+    pub(crate) fn is_awaited_key(self) -> bool {
+        self.0 & KEY != 0
+    }
+
+    pub(crate) fn with_awaited_key(self, on: bool) -> Self {
+        self.with(KEY, on)
+    }
+
+    fn with(self, bit: u64, on: bool) -> Self {
+        Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_go_round_without_ever_being_zero() {
+        let mut epoch = Epoch::FIRST;
+        for _ in 0..100 {
+            assert_ne!(epoch.bits(), 0);
+            assert_ne!(epoch, epoch.next());
+            epoch = epoch.next();
+        }
+    }
+
+    #[test]
+    fn fields_do_not_overlap() {
+        let epoch = Epoch::FIRST.next();
+        let word = Word::object(MAX_CLASSES as u32, epoch)
+            .with_hash_state(HashState::Stored)
+            .with_pinned(true)
+            .with_external(true)
+            .with_awaited_key(true)
+            .with_visit(0xa5);
+        assert_eq!(word.visit(), 0xa5);
+        assert_eq!(word.class(), MAX_CLASSES as u32);
+        assert!(word.is_marked(epoch) && !word.is_marked(epoch.next()));
+        assert_eq!(word.forwarded_to(), None);
+        assert!(word.is_pinned() && word.is_awaited_key());
+        let word = word.with_pinned(false).with_epoch(epoch.next());
+        assert_eq!(word.hash_state(), HashState::Stored);
+        assert!(word.is_marked(epoch.next()) && !word.is_pinned());
+        let run = Word::free_run(2048, 4095);
+        assert!(run.is_free());
+        assert_eq!((run.run_cells(), run.next_run()), (2048, 4095));
+        let gone = Word::forwarding(7, Raw(0xdead_beef));
+        assert_eq!(gone.forwarded_to(), Some(Raw(0xdead_beef)));
+        assert_eq!(gone.class(), 7);
+    }
+}

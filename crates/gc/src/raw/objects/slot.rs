@@ -1,0 +1,362 @@
+//! Slots: the fields of managed objects that hold references.
+//!
+//! A slot exists only inside an object in a heap; the address of the slot
+//! therefore tells the heap. Reading loads four bytes and adds the region's
+//! base; what looks like an invalidated reference is left to [`crate::raw::objects::invalid`].
+//! Writing checks that both ends lie in the same region and, where an old object
+//! comes to point at a young one, marks the card of the slot for the next nursery
+//! collection.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
+
+use heaphound_heap::FieldKind;
+
+use crate::error::Invalidated;
+use crate::raw::memory::address::{Base, CARD, CARDS_START, GRANULE, NURSERY_END, REGION, Raw};
+use crate::raw::mutators::mutator::Local;
+use crate::raw::objects::invalid;
+use crate::raw::objects::object::{Field, Filler, Managed};
+
+/// An optional reference in a managed object.
+#[repr(transparent)]
+pub struct Slot<T: ?Sized> {
+    raw: AtomicU32,
+    target: Invariant<T>,
+}
+
+/// A reference in a managed object that is never null.
+#[repr(transparent)]
+pub struct Ref<T: ?Sized> {
+    raw: AtomicU32,
+    target: Invariant<T>,
+}
+
+/// A reference in a managed object that does not keep its target alive. The
+/// collection that finds the target dead sets it to null.
+#[repr(transparent)]
+pub struct WeakSlot<T: ?Sized> {
+    raw: AtomicU32,
+    target: Invariant<T>,
+}
+
+/// A reference that keeps its target alive only while the object's weak slot
+/// still has its own.
+#[repr(transparent)]
+pub(crate) struct DependentSlot<T: ?Sized> {
+    raw: AtomicU32,
+    target: Invariant<T>,
+}
+
+/// What can be written must not be taken for a slot of another type, not even of one
+/// that differs only in lifetimes.
+type Invariant<T> = PhantomData<fn(*const T) -> *const T>;
+
+/// Reads a slot that lies in a heap.
+#[inline]
+#[track_caller]
+fn load<T: Managed + ?Sized>(slot: &AtomicU32) -> Option<&T> {
+    // Acquire pairs with the release in `store`: whoever finds an object
+    // through a slot sees the fields it was made with.
+    // SAFETY: just read.
+    unsafe { follow(slot, Raw(slot.load(Acquire))) }
+}
+
+/// What a slot refers to. Panics if the reference is invalid.
+///
+/// # Safety
+/// `raw` was read from the slot, which is one for `T`, since the last safepoint.
+#[inline]
+#[track_caller]
+unsafe fn follow<T: Managed + ?Sized>(slot: &AtomicU32, raw: Raw) -> Option<&T> {
+    if raw.is_null() {
+        return None;
+    }
+    let object = Base::of(slot).object(raw);
+    // SAFETY: a slot of a live object that is neither null nor invalid holds a live
+    // object of its type (H3). The slot is borrowed from a mutator that cannot pass a
+    // safepoint meanwhile, so nothing moves or frees the target (H2).
+    Some(unsafe {
+        if raw.is_tagged() {
+            invalid::target(object)
+        } else {
+            T::from_object(object)
+        }
+    })
+}
+
+/// As [`load`], with an error if the reference is invalid.
+#[inline]
+fn try_load<T: Managed + ?Sized>(slot: &AtomicU32) -> Result<Option<&T>, Invalidated> {
+    let raw = Raw(slot.load(Acquire));
+    if raw.is_tagged() {
+        invalid::check(slot, raw)?;
+    }
+    // SAFETY: just read.
+    Ok(unsafe { follow(slot, raw) })
+}
+
+/// Writes a slot that lies in a heap.
+#[inline]
+#[track_caller]
+fn store<T: Managed + ?Sized>(slot: &AtomicU32, target: Option<&T>) {
+    let raw = match target {
+        None => Raw::NULL,
+        Some(target) => {
+            let object = target.as_object();
+            if Base::of(slot) != Base::of(object) {
+                foreign_reference();
+            }
+            object.raw()
+        }
+    };
+    slot.store(raw.0, Release);
+    record(slot, raw);
+}
+
+/// The write barrier: remembers the card of an old slot that now refers to a young
+/// object. In a heap without a nursery nothing is young and the test fails.
+#[inline]
+pub(crate) fn record(slot: &AtomicU32, raw: Raw) {
+    let offset = (&raw const *slot).addr() & (REGION - 1);
+    // One comparison serves for "not null" and "young".
+    if raw.0.wrapping_sub(1) < (NURSERY_END / GRANULE) as u32 - 1 && offset >= NURSERY_END {
+        mark_card(Base::of(slot), offset);
+    }
+}
+
+/// Marks the card of an offset for the next nursery collection.
+#[inline]
+pub(crate) fn mark_card(base: Base, offset: usize) {
+    let card = base.at(CARDS_START + offset / CARD).cast::<u8>();
+    // SAFETY: the cards of the whole region are committed in a heap with a
+    // nursery (H5), and only such a heap has young objects; cards are only
+    // accessed as atomic bytes.
+    unsafe { AtomicU8::from_ptr(card) }.store(1, Relaxed);
+}
+
+#[cold]
+#[track_caller]
+pub(crate) fn foreign_reference() -> ! {
+    panic!("a reference of one heap was given to another: objects cannot be shared between heaps")
+}
+
+impl<T: Managed + ?Sized> Slot<T> {
+    /// The object that the slot refers to, if any.
+    ///
+    /// # Panics
+    /// If the reference was invalidated.
+    #[inline]
+    #[track_caller]
+    pub fn get(&self) -> Option<&T> {
+        load(&self.raw)
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    #[inline]
+    pub fn try_get(&self) -> Result<Option<&T>, Invalidated> {
+        try_load(&self.raw)
+    }
+
+    /// Makes the slot refer to an object, or to none.
+    ///
+    /// # Panics
+    /// If the object belongs to another heap than the slot.
+    #[inline]
+    #[track_caller]
+    pub fn set(&self, target: Option<&T>) {
+        store(&self.raw, target);
+    }
+
+    /// Whether the slot refers to no object. An invalidated one is not null.
+    #[inline]
+    pub fn is_null(&self) -> bool {
+        self.raw.load(Relaxed) == 0
+    }
+
+    /// Makes the slot refer to `new` if it refers to `current`; tells whether it did. An
+    /// invalidated slot refers to nothing that could be `current`.
+    ///
+    /// # Panics
+    /// If `new` belongs to another heap than the slot.
+    #[track_caller]
+    pub fn compare_and_set(&self, current: Option<&T>, new: Option<&T>) -> bool {
+        let raw = |target: Option<&T>| {
+            target.map_or(Raw::NULL, |target| {
+                if Base::of(self) != Base::of(target.as_object()) {
+                    foreign_reference();
+                }
+                target.as_object().raw()
+            })
+        };
+        let (current, new) = (raw(current), raw(new));
+        let done = self
+            .raw
+            .compare_exchange(current.0, new.0, AcqRel, Relaxed)
+            .is_ok();
+        if done {
+            record(&self.raw, new);
+        }
+        done
+    }
+
+    /// Copies a slot of the same heap, as bulk copies do; the caller records cards.
+    #[inline]
+    pub(crate) fn copy_unrecorded(&self, from: &Self) {
+        self.raw.store(from.raw.load(Acquire), Release);
+    }
+
+    #[inline]
+    pub(crate) fn raw_slot(&self) -> &AtomicU32 {
+        &self.raw
+    }
+}
+
+const NEVER_NULL: &str = "a `Ref` is never null (H3)";
+
+impl<T: Managed + ?Sized> Ref<T> {
+    /// The object that the slot refers to.
+    ///
+    /// # Panics
+    /// If the reference was invalidated.
+    #[inline]
+    #[track_caller]
+    pub fn get(&self) -> &T {
+        load(&self.raw).expect(NEVER_NULL)
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    #[inline]
+    pub fn try_get(&self) -> Result<&T, Invalidated> {
+        try_load(&self.raw).map(|target| target.expect(NEVER_NULL))
+    }
+
+    /// Makes the slot refer to another object.
+    ///
+    /// # Panics
+    /// If the object belongs to another heap than the slot.
+    #[inline]
+    #[track_caller]
+    pub fn set(&self, target: &T) {
+        store(&self.raw, Some(target));
+    }
+}
+
+impl<T: Managed + ?Sized> WeakSlot<T> {
+    /// The object that the slot refers to, unless it has died.
+    ///
+    /// # Panics
+    /// If the reference was invalidated.
+    #[inline]
+    #[track_caller]
+    pub fn get(&self) -> Option<&T> {
+        load(&self.raw)
+    }
+
+    /// As [`get`](Self::get), with an error if the reference was invalidated.
+    #[inline]
+    pub fn try_get(&self) -> Result<Option<&T>, Invalidated> {
+        try_load(&self.raw)
+    }
+
+    /// Makes the slot refer to an object, or to none.
+    ///
+    /// # Panics
+    /// If the object belongs to another heap than the slot.
+    #[inline]
+    #[track_caller]
+    pub fn set(&self, target: Option<&T>) {
+        store(&self.raw, target);
+    }
+}
+
+impl<T: Managed + ?Sized> DependentSlot<T> {
+    #[track_caller]
+    pub(crate) fn get(&self) -> Option<&T> {
+        load(&self.raw)
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.raw.load(Relaxed) == 0
+    }
+
+    /// Copies a slot of the same heap, be it invalid.
+    pub(crate) fn copy(&self, from: &Self) {
+        let raw = from.raw.load(Acquire);
+        self.raw.store(raw, Release);
+        record(&self.raw, Raw(raw));
+    }
+
+    #[track_caller]
+    pub(crate) fn set(&self, target: Option<&T>) {
+        store(&self.raw, target);
+    }
+}
+
+// SAFETY: a transparent four-byte slot of that kind.
+unsafe impl<T: Managed + ?Sized> Field for Slot<T> {
+    const KIND: FieldKind = FieldKind::Opt;
+    type Init<'s> = Option<Local<'s, T>>;
+
+    #[inline]
+    fn fill(init: Option<Local<'_, T>>, filler: &Filler<'_>) -> Self {
+        Self {
+            raw: AtomicU32::new(init.map_or(0, |local| filler.raw(local).0)),
+            target: PhantomData,
+        }
+    }
+}
+
+// SAFETY: a transparent four-byte slot of that kind.
+unsafe impl<T: Managed + ?Sized> Field for Ref<T> {
+    const KIND: FieldKind = FieldKind::Ref;
+    type Init<'s> = Local<'s, T>;
+
+    #[inline]
+    fn fill(init: Local<'_, T>, filler: &Filler<'_>) -> Self {
+        Self {
+            raw: AtomicU32::new(filler.raw(init).0),
+            target: PhantomData,
+        }
+    }
+}
+
+// SAFETY: a transparent four-byte slot of that kind.
+unsafe impl<T: Managed + ?Sized> Field for WeakSlot<T> {
+    const KIND: FieldKind = FieldKind::Weak;
+    type Init<'s> = Option<Local<'s, T>>;
+
+    #[inline]
+    fn fill(init: Option<Local<'_, T>>, filler: &Filler<'_>) -> Self {
+        Self {
+            raw: AtomicU32::new(init.map_or(0, |local| filler.raw(local).0)),
+            target: PhantomData,
+        }
+    }
+}
+
+// SAFETY: a transparent four-byte slot of that kind.
+unsafe impl<T: Managed + ?Sized> Field for DependentSlot<T> {
+    const KIND: FieldKind = FieldKind::Dependent;
+    type Init<'s> = Option<Local<'s, T>>;
+
+    #[inline]
+    fn fill(init: Option<Local<'_, T>>, filler: &Filler<'_>) -> Self {
+        Self {
+            raw: AtomicU32::new(init.map_or(0, |local| filler.raw(local).0)),
+            target: PhantomData,
+        }
+    }
+}
+
+// SAFETY: `N` slots behind one another.
+unsafe impl<T: Managed + ?Sized, const N: usize> Field for [Slot<T>; N] {
+    const KIND: FieldKind = FieldKind::Opt;
+    const COUNT: usize = N;
+    type Init<'s> = [Option<Local<'s, T>>; N];
+
+    #[inline]
+    fn fill(init: Self::Init<'_>, filler: &Filler<'_>) -> Self {
+        init.map(|local| Slot::fill(local, filler))
+    }
+}

@@ -130,17 +130,10 @@ fn fmt(args: &FmtArgs) -> Result<Done, Problem> {
         let is_stdin = path == Path::new("-");
         if args.check && new != text {
             done.text.push_str(&format!("{name}\n"));
+            let message = format!("{name} is not formatted");
             done.report.findings.push(Finding {
-                rule: None,
-                kind: "not-formatted".into(),
-                severity: Severity::Error,
-                message: format!("{name} is not formatted"),
-                class: None,
-                objects: Vec::new(),
-                evidence: Vec::new(),
                 place: Some(name),
-                collection: None,
-                notes: Vec::new(),
+                ..Finding::new("not-formatted", Severity::Error, message)
             });
         } else if is_stdin && !args.check {
             done.text.push_str(&new);

@@ -1,46 +1,57 @@
-//! A collection, from stopping the world to letting it run again.
+//! A collection, step by step.
 //!
-//! 1. The mutator that wants it stops the world (or finds that another one just
-//!    did, and goes on).
-//! 2. Where there is a nursery, its survivors are copied out and it is empty.
-//! 3. If a full collection is due:
-//!    a. blocks that the last one left unswept are swept, and with every object
-//!    now carrying the current epoch a new one begins; if somebody wants to ask the heap
-//!    and then collect it, this is when: what the probes mark is marked;
-//!    b. mark from the roots, in parallel; ephemerons until nothing changes;
-//!    c. weak references to the unmarked are cleared;
-//!    d. objects with finalizers that died are marked after all, and queued;
-//!    e. dead objects that own Rust memory are moved out, to be dropped later;
-//!    f. blocks are listed, to be swept when their cells are needed; if they have
-//!    too many holes, objects move together.
-//! 4. The world runs. The mutator that stopped it runs drops and finalizers.
+//! A mutator that needs memory, or whose program asks for it, stops the world. Then:
 //!
-//! The phases of 3 are [`Phase`]s of one plan: each is a start set handed to the same
-//! drain loop ([`crate::raw::mark`]).
+//! 1. **Gather** from the mutators what only they know: cursors, new classes, objects to look after.
+//! 2. **Evacuate** the nursery, if there is one (`generations.rs`). If that was enough, go to 12.
+//! 3. **Finish the last sweep**, so that every object carries the current epoch, and begin a new one.
+//! 4. **Ask the checks** what they need to be counted (`check.rs`).
+//! 5. **Mark** all that lives (`marking.rs`): what checks survey before, then from the roots, in parallel,
+//!    with ephemerons until nothing changes, in the one form of the loop that counts what is
+//!    needed.
+//! 6. **Count shapes again** if recursive structures are not what was assumed: a second marking.
+//! 7. **Settle what is weak**: references, labels and table entries of what was not marked go. From
+//!    here on nothing that this collection frees can be reached.
+//! 8. **Conclude**: each check looks at what lives, and what it finds goes into the ledger
+//!    (`findings.rs`). If an assertion is to be forced true, references are cleared, and steps
+//!    5 to 7 are repeated before the next check concludes.
+//! 9. **Revive** dead objects with finalizers: they are marked after all, and queued.
+//! 10. **Bury** dead objects that own Rust memory: they are moved out, to be dropped later.
+//! 11. **Sweep**: blocks are listed, to be swept when their cells are needed; if they have too many
+//!     holes, objects move together.
+//! 12. The world runs. Statistics are recorded, findings announced; the mutator runs drops and
+//!     finalizers.
+//!
+//! A full collection marks once. It marks again in three cases, which statistics tell
+//! ([`Remark`]): a trace that a check ran in step 5 was cut short by a panic; step 6; step 8.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use heaphound_analysis::slot::SlotIds;
+use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
 
-use crate::assertions::Verdict;
-use crate::error::{ClassShare, OutOfMemory, Shortage};
+use crate::assertions::{AssertionCheck, Forced};
+use crate::check::{Check, Counted, Graph, Instances, Needs, RunningChecks};
+use crate::findings::{Announcements, Listener, Reaction};
 use crate::heap::HeapInner;
+use crate::log::log_line;
+use crate::marking::{Before, Marking};
 use crate::policy;
-use crate::raw::marking::check::Counted;
 use crate::raw::marking::finalize::Remains;
-use crate::raw::marking::mark::{Census, Ground, Marked, Start, Visitor, mark};
-use crate::raw::marking::weak::{Waiting, clear_dead, is_marked};
+use crate::raw::marking::mark::{Ground, Marked};
+use crate::raw::marking::weak::{clear_dead, is_marked};
 use crate::raw::memory::compact;
-use crate::raw::memory::nursery::Evacuation;
 use crate::raw::memory::space::Cursor;
 use crate::raw::mutators::mutator::MutatorShared;
-use crate::raw::views::asked::Owed;
-use crate::raw::{Mutator, PlainData, Raw, SizeClass, StoppedHeap, Trace};
+use crate::raw::{Raw, SizeClass, Trace};
 use crate::stats::CollectionStats;
+use crate::summaries::{Measured, SummaryCheck};
 
 /// What a collection collects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +95,18 @@ impl fmt::Display for Cause {
     }
 }
 
+/// Why a full collection marked again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Remark {
+    /// A trace that a check ran before the heap was marked was cut short by a panic.
+    TraceCutShort,
+    /// Recursive data structures were not those that earlier collections had shown.
+    OtherShapes,
+    /// An assertion was forced true: what hung on the object is dead, too.
+    Forced,
+}
+
 /// What the mutator that wanted a collection must know of it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Outcome {
@@ -91,20 +114,39 @@ pub(crate) struct Outcome {
     pub(crate) over_limit: bool,
 }
 
+/// What is wanted of a collection.
+pub(crate) struct Request<'r> {
+    pub(crate) kind: Kind,
+    pub(crate) cause: Cause,
+    /// Bytes of the allocation that it is to make room for.
+    pub(crate) bytes: usize,
+    /// Watches this one collection, if it is full.
+    pub(crate) check: Option<&'r mut dyn Check>,
+}
+
+impl Request<'_> {
+    pub(crate) fn new(kind: Kind, cause: Cause) -> Self {
+        Self {
+            kind,
+            cause,
+            bytes: 0,
+            check: None,
+        }
+    }
+}
+
 /// What the collector keeps from one collection to the next.
 pub(crate) struct CollectorState {
     /// The trace words of all classes, by id.
-    traces: Vec<Trace>,
+    pub(crate) traces: Vec<Trace>,
     /// Where survivors of the nursery go.
-    promotion: [Cursor; SizeClass::COUNT],
+    pub(crate) promotion: [Cursor; SizeClass::COUNT],
     /// Live bytes after the last full collection.
     live_bytes: usize,
     /// Bytes allocated up to the last collection.
     allocated_bytes: u64,
     /// What had been handed out at the last collection, since the last full one.
     handed_out: usize,
-    /// What assertions have found, to be reported.
-    verdict: Verdict,
 }
 
 impl Default for CollectorState {
@@ -115,54 +157,21 @@ impl Default for CollectorState {
             live_bytes: 0,
             allocated_bytes: 0,
             handed_out: 0,
-            verdict: Verdict::default(),
         }
     }
 }
 
-/// A step of a full collection's plan: what the drain loop starts from. Each is
-/// followed by the values of ephemerons whose keys it reached, until there are none.
-pub(crate) enum Phase {
-    /// All roots, and what a probe left for the collection to do. Visitors watch this one.
-    Roots(Owed),
-    /// Dead objects that have another life until their finalizers have run.
-    /// Nobody watches.
-    Finalizable(Vec<Raw>),
-}
-
-/// What is wanted of a collection.
-pub(crate) struct Request<'r> {
-    pub(crate) kind: Kind,
-    pub(crate) cause: Cause,
-    /// Bytes of the allocation that it is to make room for.
-    pub(crate) bytes: usize,
-    /// Where to count the live objects of each class.
-    pub(crate) census: Option<&'r mut Census>,
-    /// Asks the heap before it is marked; answers what is left to mark.
-    pub(crate) ask: Option<&'r mut dyn FnMut() -> Owed>,
+/// What a collection leaves to be done when the world runs again.
+struct Performed {
+    stats: CollectionStats,
+    outcome: Outcome,
+    announcements: Announcements,
 }
 
 impl HeapInner {
     /// Collects on behalf of a running mutator. When it returns, a collection has
     /// taken place, but not always this one, nor of this kind, unless it was
     /// requested.
-    pub(crate) fn collect(
-        &self,
-        shared: &MutatorShared,
-        kind: Kind,
-        cause: Cause,
-        bytes: usize,
-    ) -> Outcome {
-        let request = Request {
-            kind,
-            cause,
-            bytes,
-            census: None,
-            ask: None,
-        };
-        self.collect_with(shared, request)
-    }
-
     pub(crate) fn collect_with(&self, shared: &MutatorShared, request: Request<'_>) -> Outcome {
         let cause = request.cause;
         let time_to_safepoint = loop {
@@ -176,23 +185,40 @@ impl HeapInner {
         };
         let begin = Instant::now();
         let abort = AbortOnUnwind;
-        let (mut stats, outcome, verdict) = {
-            let mut collector = self.collector.lock().unwrap();
-            let (stats, outcome) = self.perform(&mut collector, request);
-            (stats, outcome, std::mem::take(&mut collector.verdict))
-        };
-        stats.time_to_safepoint = time_to_safepoint;
-        stats.pause = time_to_safepoint + begin.elapsed();
+        let mut done = self.perform(shared, request);
+        done.stats.time_to_safepoint = time_to_safepoint;
+        done.stats.pause = time_to_safepoint + begin.elapsed();
         std::mem::forget(abort);
         self.safepoints.resume(&shared.runs);
-        if cause == Cause::Allocation
-            && let Some(nursery) = &self.nursery
-        {
-            self.space.pages.prepare(nursery.bytes());
+        if cause == Cause::Allocation {
+            self.prepare_nursery();
         }
-        self.report(stats);
-        self.announce(verdict);
-        outcome
+        self.report(done.stats);
+        self.announce(done.announcements);
+        done.outcome
+    }
+
+    /// Collects the whole heap and runs `f` before the world runs again: then what is
+    /// in the heap is alive or waits for its finalizer, and nothing is young.
+    pub(crate) fn with_collected_heap<R>(
+        &self,
+        shared: &MutatorShared,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        let begin = Instant::now();
+        let (done, result) = self.with_stopped_world(shared, || {
+            let time_to_safepoint = begin.elapsed();
+            let abort = AbortOnUnwind;
+            let mut done = self.perform(shared, Request::new(Kind::Full, Cause::Request));
+            let result = f();
+            std::mem::forget(abort);
+            done.stats.time_to_safepoint = time_to_safepoint;
+            done.stats.pause = begin.elapsed();
+            (done, result)
+        });
+        self.report(done.stats);
+        self.announce(done.announcements);
+        result
     }
 
     /// Runs `f` while the world is stopped.
@@ -213,104 +239,19 @@ impl HeapInner {
         f()
     }
 
-    /// Collects the whole heap and runs `f` before the world runs again: then what is
-    /// in the heap is alive or waits for its finalizer, and nothing is young.
-    pub(crate) fn with_collected_heap<R>(
-        &self,
-        shared: &MutatorShared,
-        f: impl FnOnce() -> R,
-    ) -> R {
-        let begin = Instant::now();
-        let (stats, verdict, result) = self.with_stopped_world(shared, || {
-            let time_to_safepoint = begin.elapsed();
-            let abort = AbortOnUnwind;
-            let (mut stats, verdict) = {
-                let mut collector = self.collector.lock().unwrap();
-                let request = Request {
-                    kind: Kind::Full,
-                    cause: Cause::Request,
-                    bytes: 0,
-                    census: None,
-                    ask: None,
-                };
-                let (stats, _) = self.perform(&mut collector, request);
-                (stats, std::mem::take(&mut collector.verdict))
-            };
-            let result = f();
-            std::mem::forget(abort);
-            stats.time_to_safepoint = time_to_safepoint;
-            stats.pause = begin.elapsed();
-            (stats, verdict, result)
-        });
-        self.report(stats);
-        self.announce(verdict);
-        result
-    }
-
-    fn perform(
-        &self,
-        collector: &mut CollectorState,
-        request: Request<'_>,
-    ) -> (CollectionStats, Outcome) {
-        let Request {
-            kind,
-            cause,
-            bytes,
-            census,
-            ask,
-        } = request;
+    /// Steps 1 to 11, with the world stopped.
+    fn perform(&self, shared: &MutatorShared, request: Request<'_>) -> Performed {
+        let collector = &mut *self.collector.lock().unwrap();
         self.gather(collector);
-        let allocated = self.account(collector);
         let number = self.collections.fetch_add(1, Relaxed) + 1;
-        let mut stats = CollectionStats {
-            number,
-            kind: Kind::Nursery,
-            cause,
-            pause: Default::default(),
-            time_to_safepoint: Default::default(),
-            mark_time: Default::default(),
-            marked_objects: 0,
-            marked_bytes: 0,
-            freed_bytes: 0,
-            used_bytes: 0,
-            heap_bytes: 0,
-            external_bytes: 0,
-            allocated_bytes: allocated,
-            compacted_bytes: 0,
-        };
-        let mut full = kind == Kind::Full;
-        match &self.nursery {
-            Some(nursery) => {
-                let used = nursery.used();
-                // Whoever asks for a full collection wants memory back.
-                let release = kind == Kind::Full && cause == Cause::Request;
-                (stats.marked_objects, stats.marked_bytes) =
-                    self.evacuate_nursery(collector, release);
-                stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
-                full |= self.space.is_over_budget(bytes);
-                if cfg!(feature = "assertions") {
-                    let waited = self.assertions.lock().unwrap().waited();
-                    let patience = self.config.assertion_patience;
-                    full |= patience.is_some_and(|most| waited >= most.get());
-                }
-            }
-            None => full = true,
-        }
-        if full {
-            self.full_collections.fetch_add(1, Relaxed);
-            stats.kind = Kind::Full;
+        let allocated_bytes = self.account(collector);
+        let mut stats = CollectionStats::new(number, request.cause, allocated_bytes);
+        let mut announcements = Announcements::default();
+        if self.evacuate(collector, &request, &mut stats) {
             let before =
                 collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
-            let marked = self.mark_all(collector, census, ask, &mut stats.mark_time);
-            stats.marked_objects = marked.objects;
-            stats.marked_bytes = marked.bytes;
-            stats.freed_bytes = before.saturating_sub(marked.bytes);
-            collector.live_bytes = marked.bytes;
-            self.sweep(collector, cause, &mut stats);
-            self.space.set_budget(policy::next_budget(
-                &self.config,
-                marked.bytes + self.space.external(),
-            ));
+            announcements = self.collect_fully(collector, shared, request, &mut stats);
+            stats.freed_bytes = before.saturating_sub(stats.marked_bytes);
         }
         collector.handed_out = self.space.handed_out.load(Relaxed);
         for shared in self.mutators.lock().unwrap().iter() {
@@ -322,9 +263,46 @@ impl HeapInner {
         stats.used_bytes = collector.live_bytes + collector.handed_out;
         stats.heap_bytes = self.heap_bytes();
         stats.external_bytes = self.space.external();
-        let over_limit = self.nursery.is_some() && self.space.is_over_limit();
-        self.over_limit.store(over_limit, Relaxed);
-        (stats, Outcome { over_limit })
+        Performed {
+            stats,
+            outcome: Outcome {
+                over_limit: self.note_limit(),
+            },
+            announcements,
+        }
+    }
+
+    /// Steps 3 to 11.
+    fn collect_fully(
+        &self,
+        collector: &mut CollectorState,
+        shared: &MutatorShared,
+        request: Request<'_>,
+        stats: &mut CollectionStats,
+    ) -> Announcements {
+        self.full_collections.fetch_add(1, Relaxed);
+        stats.kind = Kind::Full;
+        self.finish_last_sweep(collector);
+        self.space.begin_epoch();
+        let asker = request.check.is_some().then_some(shared);
+        let mut checks = RunningChecks::take(self, self.own_checks(), request.check);
+        let needs = checks.needs();
+        let live = self.find_live(collector, &needs, Some((&mut checks, asker)), stats);
+        let (live, mut announcements) = self.conclude(collector, &needs, &mut checks, live, stats);
+        checks.put_back();
+        let ground = self.ground(&collector.traces);
+        let mut marked = live.marked;
+        self.revive_finalizable(ground, &mut marked);
+        announcements.note_forced(|raw| is_marked(ground, raw));
+        self.bury_dead(ground);
+        collector.live_bytes = marked.bytes;
+        stats.marked_objects = marked.objects;
+        stats.marked_bytes = marked.bytes;
+        self.sweep(collector, request.cause, stats);
+        let live_bytes = marked.bytes + self.space.external();
+        let budget = policy::next_budget(&self.config, live_bytes);
+        self.space.set_budget(budget);
+        announcements
     }
 
     /// Takes back from the mutators what only they knew.
@@ -349,13 +327,12 @@ impl HeapInner {
     /// Bytes allocated since the heap was built.
     fn account(&self, collector: &mut CollectorState) -> u64 {
         let handed_out = self.space.handed_out.load(Relaxed);
-        let young = self.nursery.as_ref().map_or(0, |nursery| nursery.used());
-        collector.allocated_bytes +=
-            (handed_out.saturating_sub(collector.handed_out) + young) as u64;
+        let new = handed_out.saturating_sub(collector.handed_out) + self.young_bytes();
+        collector.allocated_bytes += new as u64;
         collector.allocated_bytes
     }
 
-    fn ground<'h>(&'h self, traces: &'h [Trace]) -> Ground<'h> {
+    pub(crate) fn ground<'h>(&'h self, traces: &'h [Trace]) -> Ground<'h> {
         Ground {
             base: self.base,
             reach: self.reach,
@@ -365,211 +342,137 @@ impl HeapInner {
         }
     }
 
-    /// Copies the nursery's survivors out; answers how many and how much.
-    fn evacuate_nursery(&self, collector: &mut CollectorState, release: bool) -> (usize, usize) {
-        let nursery = self.nursery.as_ref().expect("called where there is one");
-        if self.config.zeal.is_some() {
-            self.verify_cards();
-        }
-        let ground = self.ground(&collector.traces);
-        let hash = |raw| self.address_hash(raw);
-        let mut young = Evacuation::new(ground, &self.space, nursery, &collector.promotion, &hash);
-        self.for_each_young_root(|cell| young.strong(cell));
-        young.read_cards();
-        young.drain();
-        young.settle_weak();
-        for cell in self.handles.weak.lock().unwrap().recent() {
-            let raw = Raw(cell.raw.load(Relaxed));
-            if !raw.is_null() {
-                let to = young.survivor(raw).unwrap_or(Raw::NULL);
-                cell.raw.store(to.0, Relaxed);
-            }
-        }
-        self.handles.strong.lock().unwrap().settle();
-        self.handles.weak.lock().unwrap().settle();
-        let watched = &mut *self.watched.lock().unwrap();
-        let mut pending = self.pending.lock().unwrap();
-        let mut dead = Vec::new();
-        for (raw, finalizer) in watched.young.finalizers.drain(..) {
-            match young.survivor(raw) {
-                Some(to) => watched.old.finalizers.push((to, finalizer)),
-                None => dead.push((raw, finalizer)),
-            }
-        }
-        // Only now that all are known: one object may have several.
-        for (raw, finalizer) in dead {
-            let to = young.copy(raw);
-            pending.finalizers.push((to.0.into(), finalizer));
-        }
-        young.drain();
-        young.settle_weak();
-        for raw in watched.young.droppables.drain(..) {
-            match young.survivor(raw) {
-                Some(to) => watched.old.droppables.push(to),
-                None => pending.remains.extend(Remains::take(ground, raw)),
-            }
-        }
-        let mut gone = 0;
-        for (raw, bytes) in watched.young.externals.drain() {
-            match young.survivor(raw) {
-                Some(to) => {
-                    watched.old.externals.insert(to, bytes);
-                }
-                None => gone += bytes,
-            }
-        }
-        self.space.adjust_external(gone, 0);
-        let mut now = |raw: Raw| match raw.is_young() {
-            true => young.survivor(raw),
-            false => Some(raw),
-        };
-        if cfg!(feature = "assertions") {
-            self.assertions.lock().unwrap().settle(&mut now);
-            for shared in self.mutators.lock().unwrap().iter() {
-                shared.follow_regions(&mut now);
-            }
-        }
-        self.labels.lock().unwrap().settle(&mut now);
-        let counts = (young.objects, young.bytes);
-        young.finish(release);
-        self.nursery_cycle.fetch_add(1, Relaxed);
-        counts
-    }
-
-    /// Marks everything that lives and settles what is weak, finalizable or owned.
-    fn mark_all(
-        &self,
-        collector: &mut CollectorState,
-        census: Option<&mut Census>,
-        ask: Option<&mut dyn FnMut() -> Owed>,
-        time: &mut Duration,
-    ) -> Marked {
+    /// Step 3.
+    fn finish_last_sweep(&self, collector: &CollectorState) {
         for size_class in SizeClass::all() {
             let cursor = &collector.promotion[size_class.0 as usize];
             self.space.retire(cursor, size_class);
         }
-        self.finish_sweep();
+        self.space.finish_sweep(self.config.collector_threads);
         // What the last collection freed and nobody has needed since.
         self.space.pages.trim(self.space.budget());
-        self.space.begin_epoch();
-        let mut told = Vec::new();
-        let mut plan = self.prepare_summary(self.ground(&collector.traces), &mut told);
-        let mut summed = None;
-        // One view can be part of a collection. Whoever asks now has it; else those who always ask.
-        let mut owed = Owed::default();
-        match ask {
-            Some(ask) => {
-                owed = ask();
-                self.inspect_marked(|view| self.ask_inquiries(view, &mut told));
-            }
-            None if self.has_inquiries() => {
-                let asked = |view: &StoppedHeap<'_>| self.ask_inquiries(view, &mut told);
-                ((), owed) = self.ask_while_collecting(None, asked);
-            }
-            None => {}
+    }
+
+    /// The checks that every heap has.
+    fn own_checks(&self) -> Vec<(Box<dyn Check + '_>, Listener)> {
+        let log = || Listener::new(Reaction::Log);
+        vec![
+            (
+                Box::new(AssertionCheck(self)) as Box<dyn Check>,
+                Listener::assertions(Reaction::Log),
+            ),
+            (Box::new(SummaryCheck(self)), log()),
+        ]
+    }
+
+    /// Steps 5 to 7: everything that lives is marked, counted as needed, and what is weak is settled.
+    fn find_live(
+        &self,
+        collector: &CollectorState,
+        needs: &Needs,
+        before: Before<'_, '_, '_>,
+        stats: &mut CollectionStats,
+    ) -> Live {
+        let again = before.is_none();
+        let traces = watched_traces(&collector.traces, needs);
+        let ground = self.ground(&traces);
+        let setup = self.prepare_counting(ground, needs);
+        let mut marking = self.mark(ground, &setup, needs, before);
+        if marking.begun_anew {
+            stats.remarks.push(Remark::TraceCutShort);
         }
-        if owed.broken {
-            // What was marked cannot be told from what was merely on the way: begin anew.
+        let corrected;
+        let mut assumed = setup.assumed.as_ref();
+        if let Some(setup) = self.correct_shapes(ground, assumed, &marking) {
+            stats.remarks.push(Remark::OtherShapes);
+            corrected = setup;
+            assumed = corrected.assumed.as_ref();
             self.space.begin_epoch();
-            owed = Owed::default();
+            marking = self.mark(self.ground(&traces), &corrected, needs, None);
         }
-        let begin = Instant::now();
-        let mut total = Marked::default();
-        let mut waiting = Waiting::default();
-        let mut assertions = self.assertions.lock().unwrap();
-        let phase = Phase::Roots(owed);
-        let checks = cfg!(feature = "assertions");
-        let wanted = match checks {
-            true => self.counted_classes(&assertions, collector.traces.len()),
-            false => Vec::new(),
+        stats.mark_time += marking.time;
+        let recounted = stats.remarks.contains(&Remark::OtherShapes);
+        let Marking { marked, counts, started, .. } = marking;
+        let mut live = Live {
+            allocated_bytes: collector.allocated_bytes,
+            collection: stats.number,
+            marked,
+            classes: counts.classes,
+            again: counts.again,
+            started,
+            ..Live::default()
         };
-        // Where many objects are to be counted, it is quicker to count all.
-        let all = census.is_some() || plan.is_some() || assertions.counts_many();
-        if !all {
-            for class in &wanted {
-                let trace = &mut collector.traces[class.0 as usize];
-                *trace = trace.watched();
+        self.settle_weak(self.ground(&traces), &mut live.marked);
+        self.settle_tables(self.ground(&traces), again);
+        if let Some(summary) = counts.summary {
+            live.slots = self.slot_ids();
+            if needs.graph == Graph::Shapes {
+                let counted = assumed.map(|assumed| (assumed, counts.shapings));
+                let measured = self.measure_shapes(&summary, &live.slots, counted, recounted);
+                live.shapes = Some(measured);
+            }
+            live.summary = Some(Arc::new(summary));
+            self.keep_summary(&live);
+        }
+        live
+    }
+
+    /// Step 8. Returns what lives in the end, and what is to be announced.
+    fn conclude(
+        &self,
+        collector: &CollectorState,
+        needs: &Needs,
+        checks: &mut RunningChecks<'_, '_>,
+        mut live: Live,
+        stats: &mut CollectionStats,
+    ) -> (Live, Announcements) {
+        let mut announcements = Announcements::default();
+        for number in 0..checks.len() {
+            let mut found =
+                self.with_marked(|heap| checks.conclude(number, heap, &live.counted()));
+            let forced = std::mem::take(&mut found.forced);
+            let mut ledger = self.ledger.lock().unwrap();
+            ledger.note(stats.number, found, &mut announcements);
+            drop(ledger);
+            if !forced.is_empty() {
+                let left = self.force_dead(self.ground(&collector.traces), &forced);
+                announcements.add_forced(forced, left);
+                stats.remarks.push(Remark::Forced);
+                self.space.begin_epoch();
+                live = self.find_live(collector, needs, None, stats);
             }
         }
-        let job = (self.ground(&collector.traces), phase);
-        let (found, waits) = (&mut total, &mut waiting);
-        let watches = checks && assertions.watches();
-        let counted = match (all, watches) {
-            _ if let Some(plan) = &plan => {
-                let mut sum = self.sum(job, plan, watches, found, waits);
-                let counted = std::mem::take(&mut sum.counted);
-                summed = Some(sum);
-                counted
-            }
-            (true, true) => self.count::<true, true>(job, found, waits),
-            (true, false) => self.count::<true, false>(job, found, waits),
-            (false, true) => self.count::<false, true>(job, found, waits),
-            (false, false) if !wanted.is_empty() => self.count::<false, false>(job, found, waits),
-            (false, false) => {
-                self.close(job.0, job.1, found, waits, || ());
-                Counted::default()
-            }
-        };
-        let mut asked = 0;
-        for &class in &wanted {
-            collector.traces[class.0 as usize] = self.classes.get(class).trace;
-            asked += counted.classes[class.0 as usize].0;
+        (live, announcements)
+    }
+
+    /// Clears the weak references met so far whose targets were not marked.
+    fn settle_weak(&self, ground: Ground<'_>, marked: &mut Marked) {
+        for holder in marked.weak.drain(..) {
+            clear_dead(ground, holder);
         }
-        assertions.note_counted(asked, total.objects);
-        let ground = self.ground(&collector.traces);
-        if let Some(census) = census {
-            census.add(&Census::of(&counted.classes));
-        }
-        if checks && !assertions.is_idle() {
-            collector.verdict =
-                self.check_assertions(&mut assertions, ground, &counted, total.objects);
-        }
-        let mut ground = ground;
-        let forced = std::mem::take(&mut collector.verdict.forced);
-        let mut left = Vec::new();
-        if !forced.is_empty() {
-            left = self.force_dead(ground, &forced);
-            // What hung on them is dead now, too: mark again, without questions.
-            (ground, total, waiting) = self.begin_anew(&collector.traces, ground, waiting);
-            let job = (ground, Phase::Roots(Owed::default()));
-            let (found, waits) = (&mut total, &mut waiting);
-            match &plan {
-                Some(plan) => summed = Some(self.sum(job, plan, false, found, waits)),
-                None => drop(self.close(job.0, job.1, found, waits, || ())),
+        for cell in &self.handles.weak.lock().unwrap().all {
+            let raw = Raw(cell.raw.load(Relaxed));
+            if self.refers(raw) && !is_marked(ground, raw) {
+                cell.raw.store(0, Relaxed);
             }
         }
-        if let (Some(tried), Some(counted)) = (&plan, &summed)
-            && let Some(corrected) = self.correct_summary(ground, tried, &counted.summary)
-        {
-            // Mark again, knowing better; that is quicker than to look at all that is marked.
-            drop(summed);
-            plan = Some(corrected);
-            (ground, total, waiting) = self.begin_anew(&collector.traces, ground, waiting);
-            let job = (ground, Phase::Roots(Owed::default()));
-            let (found, waits) = (&mut total, &mut waiting);
-            let plan = plan.as_ref();
-            summed = plan.map(|plan| self.sum(job, plan, false, found, waits));
-        }
-        if let (Some(plan), Some(summed)) = (&plan, summed) {
-            // Observers may ask for what has been found so far.
-            drop(assertions);
-            self.observe_summary(plan, summed, collector.allocated_bytes, &mut told);
-            assertions = self.assertions.lock().unwrap();
-        }
-        let number = self.collections();
-        assertions.note(number, told, &mut collector.verdict);
+    }
+
+    /// Forgets what was said of objects that are not marked: labels, assertions, regions. `again`: more
+    /// have died since assertions were checked.
+    fn settle_tables(&self, ground: Ground<'_>, again: bool) {
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
         self.labels.lock().unwrap().follow(&mut now);
-        if checks {
-            assertions.forget_dead(&mut now, !forced.is_empty());
-            collector.verdict.gone = assertions.checked();
+        if cfg!(feature = "assertions") {
+            self.assertions.lock().unwrap().forget_dead(&mut now, again);
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);
             }
         }
-        drop(assertions);
-        *time = begin.elapsed();
-        self.settle_weak(ground, &mut total);
+    }
+
+    /// Step 9.
+    fn revive_finalizable(&self, ground: Ground<'_>, marked: &mut Marked) {
         let watched = &mut self.watched.lock().unwrap().old;
         let mut pending = self.pending.lock().unwrap();
         for (raw, finalizer) in std::mem::take(&mut watched.finalizers) {
@@ -579,19 +482,22 @@ impl HeapInner {
                 pending.finalizers.push((raw.0.into(), finalizer));
             }
         }
-        if !pending.finalizers.is_empty() {
-            // Those that died earlier and still wait are no more alive than these.
-            let waiting_too = pending.finalizers.iter();
-            let objects = waiting_too.map(|(cell, _)| Raw(cell.load(Relaxed)));
-            let phase = Phase::Finalizable(objects.collect());
-            self.close(ground, phase, &mut total, &mut waiting, || ());
-            self.settle_weak(ground, &mut total);
+        if pending.finalizers.is_empty() {
+            return;
         }
-        // References from what has died do not matter.
-        left.retain(|&(from, _)| from.is_null() || is_marked(ground, from));
-        let kept = left.into_iter().map(|(_, to)| to).collect();
-        collector.verdict.note_forced(&forced, &kept);
-        waiting.finish(ground);
+        // Those that died earlier and still wait are no more alive than these.
+        let objects = pending.finalizers.iter();
+        let objects = objects.map(|(cell, _)| Raw(cell.load(Relaxed))).collect();
+        let mut revived = self.mark_finalizable(ground, objects);
+        self.settle_weak(ground, &mut revived);
+        marked.objects += revived.objects;
+        marked.bytes += revived.bytes;
+    }
+
+    /// Step 10.
+    fn bury_dead(&self, ground: Ground<'_>) {
+        let watched = &mut self.watched.lock().unwrap().old;
+        let mut pending = self.pending.lock().unwrap();
         watched.droppables.retain(|&raw| {
             let live = is_marked(ground, raw);
             if !live {
@@ -608,91 +514,9 @@ impl HeapInner {
             live
         });
         self.space.adjust_external(gone, 0);
-        total
     }
 
-    /// Forgets what this collection has marked.
-    fn begin_anew<'h>(
-        &'h self,
-        traces: &'h [Trace],
-        ground: Ground<'_>,
-        waiting: Waiting,
-    ) -> (Ground<'h>, Marked, Waiting) {
-        waiting.finish(ground);
-        self.space.begin_epoch();
-        (self.ground(traces), Marked::default(), Waiting::default())
-    }
-
-    /// Runs one phase: drains from its start set, then from what ephemerons add,
-    /// until nothing is added. Answers the visitors that watched.
-    pub(crate) fn close<V: Visitor>(
-        &self,
-        ground: Ground<'_>,
-        phase: Phase,
-        total: &mut Marked,
-        waiting: &mut Waiting,
-        visitor: impl Fn() -> V,
-    ) -> Vec<V> {
-        let (starts, mut done) = match phase {
-            Phase::Roots(Owed { marked, starts, .. }) => {
-                let mut all = self.root_targets();
-                all.extend(starts);
-                (all, marked)
-            }
-            Phase::Finalizable(objects) => (objects, Marked::default()),
-        };
-        let mut starts: Vec<_> = starts.into_iter().map(Start::from).collect();
-        let mut visitors: Vec<V> = (0..self.config.collector_threads)
-            .map(|_| visitor())
-            .collect();
-        let mut rest = Vec::new();
-        while !starts.is_empty() {
-            let (marked, back) = mark(ground, ground.epoch, &starts, visitors);
-            visitors = back;
-            visitors.append(&mut rest);
-            let mut marked = std::mem::take(&mut done).plus(marked);
-            starts = waiting.advance(ground, ground.epoch, &mut marked, &mut visitors[0]);
-            total.objects += marked.objects;
-            total.bytes += marked.bytes;
-            total.weak.append(&mut marked.weak);
-            // A chain of ephemerons comes link by link: not worth waking anybody.
-            if starts.len() < 256 {
-                rest = visitors.split_off(1);
-            }
-        }
-        visitors.append(&mut rest);
-        visitors
-    }
-
-    fn root_targets(&self) -> Vec<Raw> {
-        let mut targets = Vec::new();
-        self.for_each_root_cell(RootSet::All, |cell| {
-            let raw = Raw(cell.load(Relaxed));
-            if self.refers(raw) {
-                targets.push(raw);
-            }
-        });
-        targets
-    }
-
-    /// Clears the weak references met so far whose targets were not marked.
-    fn settle_weak(&self, ground: Ground<'_>, total: &mut Marked) {
-        for holder in total.weak.drain(..) {
-            clear_dead(ground, holder);
-        }
-        for cell in &self.handles.weak.lock().unwrap().all {
-            let raw = Raw(cell.raw.load(Relaxed));
-            if self.refers(raw) && !is_marked(ground, raw) {
-                cell.raw.store(0, Relaxed);
-            }
-        }
-    }
-
-    fn finish_sweep(&self) {
-        self.space.finish_sweep(self.config.collector_threads);
-    }
-
-    /// Frees what was not marked: bit by bit, as cells are needed, after an automatic
+    /// Step 11. Frees what was not marked: bit by bit, as cells are needed, after an automatic
     /// collection; at once and completely, moving objects together where there are
     /// too many holes, if the program asked for it or memory is short.
     fn sweep(&self, collector: &CollectorState, cause: Cause, stats: &mut CollectionStats) {
@@ -706,7 +530,7 @@ impl HeapInner {
         if lazy {
             return;
         }
-        self.finish_sweep();
+        self.space.finish_sweep(self.config.collector_threads);
         // Blocks without any live object are gone now; what is left is holes.
         let (blocks, large) = self.space.extent_bytes();
         let small = stats.marked_bytes.saturating_sub(large);
@@ -719,7 +543,7 @@ impl HeapInner {
         }
     }
 
-    /// Moves objects together; answers the bytes of blocks that were emptied.
+    /// Moves objects together. Returns the bytes of blocks that were emptied.
     fn compact(&self, collector: &CollectorState) -> usize {
         let ground = self.ground(&collector.traces);
         let emptied = compact::evacuate(ground, &self.space);
@@ -757,101 +581,54 @@ impl HeapInner {
         self.space.handed_out.store(0, Relaxed);
         emptied
     }
-
-    /// The error that says what memory was asked for and what holds it.
-    pub(crate) fn out_of_memory(
-        &self,
-        mutator: &mut Mutator<'_>,
-        asked_bytes: usize,
-    ) -> OutOfMemory {
-        let mut census = Census::new(0);
-        let request = Request {
-            kind: Kind::Full,
-            cause: Cause::OutOfMemory,
-            bytes: 0,
-            census: Some(&mut census),
-            ask: None,
-        };
-        self.collect_with(mutator.shared, request);
-        let mut classes: Vec<_> = (1..census.objects.len())
-            .filter(|&id| census.objects[id] > 0)
-            .map(|id| ClassShare {
-                class: self.classes.get(ClassId(id as u32)).info.name.clone(),
-                objects: census.objects[id],
-                bytes: census.bytes[id],
-            })
-            .collect();
-        classes.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
-        classes.truncate(5);
-        let error = OutOfMemory(Box::new(Shortage {
-            asked_bytes,
-            live_bytes: census.bytes.iter().sum(),
-            external_bytes: self.space.external(),
-            max_bytes: self.config.max_bytes,
-            classes,
-            snapshot: self.write_snapshot(mutator),
-            halted: None,
-        }));
-        tracing::error!(heap = self.id, "{error}");
-        error
-    }
-
-    fn write_snapshot(
-        &self,
-        mutator: &mut Mutator<'_>,
-    ) -> Option<Result<std::path::PathBuf, String>> {
-        let path = self.config.snapshot_on_oom.clone()?;
-        let written = mutator.write_heap(&path, PlainData::All);
-        Some(written.map(|()| path).map_err(|error| error.to_string()))
-    }
-
-    /// Records a collection and tells whoever listens, with the world running and
-    /// nothing locked: a listener may do as it likes.
-    fn report(&self, stats: CollectionStats) {
-        self.stats.lock().unwrap().record(stats.clone());
-        tracing::info!(
-            heap = self.id,
-            number = stats.number,
-            kind = %stats.kind,
-            cause = %stats.cause,
-            pause_us = stats.pause.as_micros() as u64,
-            time_to_safepoint_us = stats.time_to_safepoint.as_micros() as u64,
-            marked_objects = stats.marked_objects,
-            marked_bytes = stats.marked_bytes,
-            freed_bytes = stats.freed_bytes,
-            used_bytes = stats.used_bytes,
-            heap_bytes = stats.heap_bytes,
-            allocated_bytes = stats.allocated_bytes,
-            "collection"
-        );
-        if self.config.log {
-            log_line(format_args!("{stats}"));
-        }
-    }
-
-    /// Names the mutators that a collection has been waiting for.
-    fn report_stall(&self, waited: std::time::Duration) {
-        let mutators = self.mutators.lock().unwrap();
-        let names: Vec<_> = mutators
-            .iter()
-            .filter(|shared| shared.runs.load(Relaxed))
-            .map(|shared| shared.name.as_str())
-            .collect();
-        let names = names.join(", ");
-        drop(mutators);
-        let waited_ms = waited.as_millis() as u64;
-        tracing::warn!(heap = self.id, waited_ms, mutators = %names, "mutators stall a collection");
-        if self.config.log {
-            log_line(format_args!(
-                "a collection has waited {waited_ms} ms for: {names}"
-            ));
-        }
-    }
 }
 
-/// Writes to standard error, and does not mind if nobody listens.
-pub(crate) fn log_line(line: fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "heaphound: {line}");
+/// The trace words that marking gets to see: those of classes whose instances are counted, if these
+/// are not all, say so.
+fn watched_traces(traces: &[Trace], needs: &Needs) -> Vec<Trace> {
+    let mut traces = traces.to_vec();
+    // A summary counts them all, and so does what examiners ride beside.
+    if let (Instances::Of(classes), Graph::Nothing, false) =
+        (&needs.instances, needs.graph, needs.survey)
+    {
+        for class in classes {
+            if let Some(trace) = traces.get_mut(class.0 as usize) {
+                *trace = trace.watched();
+            }
+        }
+    }
+    traces
+}
+
+/// What lives, and what was counted of it.
+#[derive(Default)]
+pub(crate) struct Live {
+    pub(crate) collection: u64,
+    pub(crate) allocated_bytes: u64,
+    marked: Marked,
+    classes: Vec<(usize, usize)>,
+    again: Vec<Raw>,
+    started: Vec<Raw>,
+    pub(crate) summary: Option<Arc<Summary>>,
+    slots: SlotIds,
+    shapes: Option<Measured>,
+}
+
+impl Live {
+    fn counted(&self) -> Counted<'_> {
+        Counted {
+            collection: self.collection,
+            allocated_bytes: self.allocated_bytes,
+            objects: self.marked.objects,
+            bytes: self.marked.bytes,
+            summary: self.summary.as_deref(),
+            slots: &self.slots,
+            shapes: self.shapes.as_ref().map(Measured::shapes),
+            classes: &self.classes,
+            again: &self.again,
+            started: &self.started,
+        }
+    }
 }
 
 /// A panic in the middle of a collection leaves a heap that nobody may touch, and

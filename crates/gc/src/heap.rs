@@ -9,11 +9,12 @@ use heaphound_heap::sync::Mutex;
 use heaphound_heap::{Root, RootKind};
 
 use crate::assertions::Assertions;
+use crate::check::Checks;
 use crate::classes::Classes;
 use crate::collect::CollectorState;
 use crate::config::{Collector, Config, HeapBuilder};
 use crate::error::{BuildError, OutOfMemory, Shortage};
-use crate::inquiry::Inquiries;
+use crate::findings::Ledger;
 use crate::labels::Labels;
 use crate::raw::marking::finalize::{Pending, Watched};
 use crate::raw::memory::nursery::Nursery;
@@ -55,7 +56,8 @@ pub(crate) struct HeapInner {
     pub(crate) mutators: Mutex<Vec<Arc<MutatorShared>>>,
     pub(crate) collector: Mutex<CollectorState>,
     pub(crate) assertions: Mutex<Assertions>,
-    pub(crate) inquiries: Mutex<Inquiries>,
+    pub(crate) checks: Arc<Mutex<Checks>>,
+    pub(crate) ledger: Arc<Mutex<Ledger>>,
     pub(crate) summaries: Mutex<Summaries>,
     pub(crate) labels: Mutex<Labels>,
     /// An assertion failed that is to halt the program: why.
@@ -67,7 +69,7 @@ pub(crate) struct HeapInner {
     pub(crate) nursery_cycle: AtomicU32,
     /// Even the last full collection left no room for the nursery.
     pub(crate) over_limit: AtomicBool,
-    /// The last visited mark that was given out; see `raw/ask.rs`.
+    /// The last visited mark that was given out; see `raw/views/asked.rs`.
     pub(crate) last_visit: AtomicU8,
     /// Which of two marks stands for "forgotten".
     pub(crate) forgotten: AtomicU8,
@@ -129,7 +131,8 @@ impl Heap {
             mutators: Mutex::default(),
             collector: Mutex::default(),
             assertions: Mutex::default(),
-            inquiries: Mutex::default(),
+            checks: Arc::default(),
+            ledger: Arc::default(),
             summaries: Mutex::default(),
             labels: Mutex::default(),
             halted: OnceLock::new(),

@@ -12,40 +12,44 @@
 
 mod ask;
 mod assertions;
-mod checking;
+mod check;
 mod classes;
 mod collect;
 mod config;
 mod error;
 mod expect;
+mod findings;
+mod generations;
 mod heap;
-mod inquiry;
 mod labels;
+mod log;
+mod marking;
+mod out_of_memory;
 mod policy;
 #[allow(unsafe_code)]
 mod raw;
 mod safepoint;
-mod shapes;
 mod sites;
 mod stats;
 mod summaries;
 
 pub use ask::Asking;
-pub use assertions::{AssertionKind, Known, Reaction};
+pub use assertions::AssertionKind;
+pub use check::{Check, Counted, Needs, Registration};
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
 pub use expect::{Expecting, Region};
+pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
-pub use inquiry::{Inquiry, Registration};
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
-    Header, Init, Instance, Local, Managed, Mutator, Object, ObjectId, Owned, Pinned, Plain,
+    Header, Init, Instance, Local, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, Owned, Pinned, Plain,
     PlainArray, PlainCell, PlainData, Ref, RefArray, Root, Shape, Slot, Static, StoppedHeap,
-    StoppedVisits, Str, Subject, Var, Weak, WeakMap, WeakSlot,
+    StoppedVisits, Str, Subject, Unmarked, Var, Weak, WeakMap, WeakSlot,
 };
 pub use sites::AllocationSite;
-pub use stats::{Cause, CollectionStats, HeapStats, Kind};
-pub use summaries::{HeapSummary, Observed, Observer, Shapes, Wants};
+pub use stats::{Cause, CollectionStats, HeapStats, Kind, Remark};
+pub use summaries::{HeapSummary, Shapes};
 
 pub use heaphound_heap as words;

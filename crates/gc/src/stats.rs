@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-pub use crate::collect::{Cause, Kind};
+pub use crate::collect::{Cause, Kind, Remark};
 
 /// One collection, as it was measured.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct CollectionStats {
     pub pause: Duration,
     /// How long it took until all mutators had stopped.
     pub time_to_safepoint: Duration,
-    /// How long marking took, of a full collection.
+    /// How long marking took, of a full collection, without what checks did before it.
     pub mark_time: Duration,
     /// Live objects that were marked (full) or copied out (nursery).
     pub marked_objects: usize,
@@ -38,6 +38,31 @@ pub struct CollectionStats {
     pub allocated_bytes: u64,
     /// Bytes of blocks that were emptied by moving their objects.
     pub compacted_bytes: usize,
+    /// Why the heap was marked again, each time that it was.
+    pub remarks: Vec<Remark>,
+}
+
+impl CollectionStats {
+    /// A collection that has done nothing yet.
+    pub(crate) fn new(number: u64, cause: Cause, allocated_bytes: u64) -> Self {
+        Self {
+            number,
+            kind: Kind::Nursery,
+            cause,
+            pause: Duration::ZERO,
+            time_to_safepoint: Duration::ZERO,
+            mark_time: Duration::ZERO,
+            marked_objects: 0,
+            marked_bytes: 0,
+            freed_bytes: 0,
+            used_bytes: 0,
+            heap_bytes: 0,
+            external_bytes: 0,
+            allocated_bytes,
+            compacted_bytes: 0,
+            remarks: Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for CollectionStats {
@@ -82,6 +107,10 @@ pub struct HeapStats {
     pub longest_time_to_safepoint: Duration,
     /// Finalizers and drops that panicked; each was logged.
     pub panicked_finalizers: u64,
+    /// Findings that were announced, each as often as it was.
+    pub announced_findings: u64,
+    /// Bytes of text that they took.
+    pub announced_bytes: u64,
     /// The last 4,096 collections, oldest first.
     pub history: VecDeque<CollectionStats>,
 }

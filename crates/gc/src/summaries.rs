@@ -1,72 +1,34 @@
-//! Summaries of the heap, made while a full collection marks, and who is told of them.
+//! Summaries of the heap, which full collections count while they mark.
 //!
-//! Before it marks, a full collection asks the [`Observer`]s what they want to know this time.
-//! If anybody wants a summary, it is counted while the roots are marked (`raw/summing.rs`):
-//! exactly the live objects and their edges; what only a finalizer keeps is not alive. When
-//! all is marked, and before anything is freed, the observers look at it, and at the
-//! stopped heap, if they want to show objects. What they find is told as what assertions find is.
+//! If a check needs a summary ([`Needs::summary`], [`Needs::shapes`]), or the heap was built to make one
+//! at every n-th full collection, it is counted while the roots are marked
+//! (`raw/marking/summary_counter.rs`): exactly the live objects and their edges; what only a
+//! finalizer keeps is not alive.
 //!
-//! A collection that counts does not use what inquiries have marked, for that was marked
-//! without counting.
+//! The degrees of recursive data structures are counted on the assumption that backbones are those of
+//! earlier collections and that their slots lead where they did
+//! (`raw/marking/shape_counter.rs`). When the summary shows that they do not, as it does the first time,
+//! the assumptions change, and the heap is marked again. A slot can change them twice at most, so that
+//! this becomes rare. Where degrees cannot be counted while the heap is marked, all that lives is
+//! looked at, which takes several times as long.
 
-use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use heaphound_analysis::export::Picture;
-use heaphound_analysis::shape::{Backbones, Measure};
+use heaphound_analysis::shape::{self, Backbones, Measure, degrees, matches};
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassInfo;
-use heaphound_heap::finding::{Finding, Fingerprint};
 use heaphound_heap::view::HeapView;
 
-use crate::assertions::Reaction;
+use crate::check::{Check, Graph, Needs};
+use crate::collect::Live;
 use crate::heap::{Heap, HeapInner};
-use crate::inquiry::{Found, Registration, panicked};
-use crate::raw::StoppedHeap;
+use crate::marking::Marking;
+use crate::raw::marking::counters::Setup;
 use crate::raw::marking::mark::Ground;
-use crate::raw::marking::shape_counter::Assumed;
-use crate::raw::marking::summary_counter::Summed;
-use crate::shapes::{Shaped, measure};
-
-/// Somebody who looks at the summaries of full collections.
-pub trait Observer: Send {
-    /// What is to be counted at the full collection that begins now. Asked once for each.
-    fn wants(&mut self) -> Wants;
-
-    /// Looks at what was counted; answers what is to be told. Called if something was wanted.
-    /// The program stands still meanwhile, and what is dead has not been freed yet.
-    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding>;
-}
-
-/// What an observer wants to know of a full collection. Each includes those before it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Wants {
-    /// Nothing this time.
-    #[default]
-    Nothing,
-    /// Classes and the edges between them.
-    Summary,
-    /// The recursive data structures, too, with the degrees of their objects.
-    Shapes,
-}
-
-/// What a full collection has counted.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Observed<'o> {
-    /// The collection's number, over both kinds.
-    pub collection: u64,
-    /// Bytes allocated since the heap was built.
-    pub allocated_bytes: u64,
-    /// Classes and the edges between them.
-    pub summary: &'o Summary,
-    /// The numbers of slots. They stay as they are for as long as the heap exists.
-    pub slots: &'o SlotIds,
-    /// The recursive data structures, if anybody wanted them.
-    pub shapes: Option<Shapes<'o>>,
-}
+use crate::raw::marking::shape_counter::{Assumed, Shaping};
+use crate::raw::marking::summary_counter::Places;
 
 /// The recursive data structures of a heap.
 #[derive(Clone, Copy, Debug)]
@@ -116,39 +78,12 @@ impl HeapSummary {
 /// The summaries of a heap.
 #[derive(Default)]
 pub(crate) struct Summaries {
-    observers: Vec<Registered>,
-    /// Whether a collection talks to the observers: it has them meanwhile, for they may register
-    /// others, let go of some, or ask for the last summary.
-    talking: bool,
-    /// The numbers of those that were let go meanwhile.
-    gone: Vec<u64>,
     /// Full collections since the heap was built.
     seen: u64,
-    /// What the collection that runs has to count.
-    due: Wants,
     slots: SlotIds,
     /// What the next collection that looks at shapes is to assume.
     backbones: Backbones,
     current: Option<Current>,
-}
-
-/// What a collection is to count.
-pub(crate) struct Plan {
-    wants: Wants,
-    pub(crate) slots: SlotIds,
-    /// For shapes, if they can be counted while the heap is marked.
-    pub(crate) assumed: Option<Assumed>,
-    /// Whether another was tried before it, and had assumed what was not so.
-    corrected: bool,
-}
-
-struct Registered {
-    number: u64,
-    observer: Box<dyn Observer>,
-    reaction: Option<Reaction>,
-    wants: Wants,
-    /// What it has found before.
-    told: HashSet<Fingerprint>,
 }
 
 /// The last summary.
@@ -158,40 +93,146 @@ struct Current {
     summary: Arc<Summary>,
 }
 
-impl Summaries {
-    /// What the collection that runs has to count.
-    pub(crate) fn due(&self) -> Wants {
-        self.due
+/// Makes a summary at every n-th full collection, if the heap was built for that.
+pub(crate) struct SummaryCheck<'h>(pub(crate) &'h HeapInner);
+
+impl Check for SummaryCheck<'_> {
+    fn needs(&mut self) -> Needs {
+        let mut summaries = self.0.summaries.lock().unwrap();
+        summaries.seen += 1;
+        let every = self.0.config.summaries;
+        match every > 0 && summaries.seen.is_multiple_of(every.into()) {
+            true => Needs::summary(),
+            false => Needs::nothing(),
+        }
+    }
+}
+
+/// All backbones, measured.
+pub(crate) struct Measured {
+    backbones: Backbones,
+    measures: Vec<Measure>,
+    recounted: bool,
+}
+
+impl Measured {
+    pub(crate) fn shapes(&self) -> Shapes<'_> {
+        Shapes {
+            backbones: &self.backbones,
+            measures: &self.measures,
+            recounted: self.recounted,
+        }
+    }
+}
+
+impl HeapInner {
+    /// Returns what counters need to know before they begin.
+    pub(crate) fn prepare_counting(&self, ground: Ground<'_>, needs: &Needs) -> Setup {
+        let classes = self.classes.count();
+        if needs.graph == Graph::Nothing {
+            return Setup {
+                classes,
+                ..Setup::default()
+            };
+        }
+        let mut summaries = self.summaries.lock().unwrap();
+        let known = summaries.slots.classes();
+        for class in self.classes.iter().skip(known) {
+            summaries.slots.add(&class.info);
+        }
+        let shapes = needs.graph == Graph::Shapes;
+        let assumed = || self.assume(ground, &summaries);
+        Setup {
+            classes,
+            places: Places::new(ground, &summaries.slots),
+            assumed: shapes.then(assumed).flatten(),
+        }
     }
 
-    /// Takes out an observer; what is answered is to be dropped when nothing is locked.
-    pub(crate) fn remove(&mut self, number: u64) -> Option<Box<dyn Observer>> {
-        let place = self.observers.iter().position(|it| it.number == number);
-        let gone = place.map(|place| self.observers.remove(place).observer);
-        if gone.is_none() && self.talking {
-            self.gone.push(number);
+    fn assume(&self, ground: Ground<'_>, summaries: &Summaries) -> Option<Assumed> {
+        let parallel = self.config.collector_threads > 1;
+        Assumed::new(ground, &summaries.backbones, &summaries.slots, parallel)
+    }
+
+    /// The numbers of slots.
+    pub(crate) fn slot_ids(&self) -> SlotIds {
+        self.summaries.lock().unwrap().slots.clone()
+    }
+
+    /// Returns what is to be assumed instead, if the recursive data structures turn out not to be
+    /// those that were, and can be counted while the heap is marked.
+    pub(crate) fn correct_shapes(
+        &self,
+        ground: Ground<'_>,
+        assumed: Option<&Assumed>,
+        marking: &Marking<'_>,
+    ) -> Option<Setup> {
+        let (assumed, summary) = (assumed?, marking.counts.summary.as_ref()?);
+        let summaries = &mut *self.summaries.lock().unwrap();
+        let slots = &summaries.slots;
+        let classes: Vec<ClassInfo> = self.classes.iter().map(|it| it.info.clone()).collect();
+        let now = Backbones::find(summary, &classes, slots);
+        if assumed.backbones.cover(&now, summary, slots) {
+            return None;
         }
-        gone
+        summaries.backbones.learn(&now, summary, slots);
+        Some(Setup {
+            classes: self.classes.count(),
+            places: Places::new(ground, &summaries.slots),
+            assumed: Some(self.assume(ground, summaries)?),
+        })
+    }
+
+    /// Measures all backbones, from what was counted if that agrees with the summary. What is to be
+    /// assumed the next time changes with it.
+    pub(crate) fn measure_shapes(
+        &self,
+        summary: &Summary,
+        slots: &SlotIds,
+        counted: Option<(&Assumed, Vec<Shaping<'_>>)>,
+        recounted: bool,
+    ) -> Measured {
+        let mut learned = std::mem::take(&mut self.summaries.lock().unwrap().backbones);
+        let measured = self.with_marked(|view| {
+            let classes = view.classes();
+            let now = Backbones::find(summary, classes, slots);
+            let counted =
+                counted.filter(|(assumed, _)| assumed.backbones.cover(&now, summary, slots));
+            let recounted = recounted || counted.is_none();
+            let (degrees, matches) = match counted {
+                Some((assumed, workers)) => Shaping::merge(workers, assumed, &now),
+                None => {
+                    learned.learn(&now, summary, slots);
+                    (degrees(view, &now), matches(view, &now))
+                }
+            };
+            let measures = shape::measure(summary, classes, slots, &now, &degrees, Some(&matches));
+            Measured {
+                backbones: now,
+                measures,
+                recounted,
+            }
+        });
+        self.summaries.lock().unwrap().backbones = learned;
+        measured
+    }
+
+    /// Keeps a summary until the next one.
+    pub(crate) fn keep_summary(&self, live: &Live) {
+        // Where each class is allocated next is worth knowing.
+        for shared in self.mutators.lock().unwrap().iter() {
+            shared.forget_classes();
+        }
+        let current = live.summary.as_ref().map(|summary| Current {
+            collection: live.collection,
+            allocated_bytes: live.allocated_bytes,
+            summary: summary.clone(),
+        });
+        self.summaries.lock().unwrap().current = current;
     }
 }
 
 impl Heap {
-    /// Tells an observer of full collections from now on, as often as it wants. A finding that
-    /// is new is logged, unless there is another reaction; one that stands is counted
-    /// ([`Heap::findings`]).
-    pub fn observe(&self, observer: Box<dyn Observer>, reaction: Option<Reaction>) -> Registration {
-        let registration = Registration::next(self.shared());
-        let mut summaries = self.inner().summaries.lock().unwrap();
-        summaries.observers.push(Registered {
-            number: registration.number(),
-            observer,
-            reaction,
-            wants: Wants::Nothing,
-            told: HashSet::new(),
-        });
-        registration
-    }
-
     /// The last summary that a full collection has made: because of
     /// [`HeapBuilder::summaries`](crate::HeapBuilder::summaries), or because an observer wanted
     /// it. None if there was none yet.
@@ -207,174 +248,5 @@ impl Heap {
             classes: classes.map(|class| class.info.clone()).collect(),
             slots: summaries.slots.clone(),
         })
-    }
-}
-
-impl HeapInner {
-    /// Called when a full collection begins. Answers what is to be counted, if anything is.
-    pub(crate) fn prepare_summary(
-        &self,
-        ground: Ground<'_>,
-        found: &mut Vec<Found>,
-    ) -> Option<Plan> {
-        let mut due = Wants::Nothing;
-        self.with_observers(|observers| {
-            for registered in observers {
-                let observer = &mut registered.observer;
-                let asked = catch_unwind(AssertUnwindSafe(|| observer.wants()));
-                registered.wants = asked.unwrap_or_else(|panic| {
-                    std::mem::forget(panic);
-                    let reaction = registered.reaction.clone().unwrap_or_default();
-                    let finding = panicked();
-                    found.push(Found {
-                        is_new: registered.told.insert(finding.fingerprint()),
-                        reaction,
-                        finding,
-                    });
-                    Wants::Nothing
-                });
-                due = due.max(registered.wants);
-            }
-        });
-        let mut summaries = self.summaries.lock().unwrap();
-        summaries.seen += 1;
-        let every = self.config.summaries;
-        if every > 0 && summaries.seen.is_multiple_of(every.into()) {
-            due = due.max(Wants::Summary);
-        }
-        summaries.due = due;
-        if due == Wants::Nothing {
-            return None;
-        }
-        let known = summaries.slots.classes();
-        for class in self.classes.iter().skip(known) {
-            summaries.slots.add(&class.info);
-        }
-        let slots = summaries.slots.clone();
-        let parallel = self.config.collector_threads > 1;
-        let shapes = due == Wants::Shapes;
-        let assumed = || Assumed::new(ground, &summaries.backbones, &slots, parallel);
-        Some(Plan {
-            wants: due,
-            assumed: shapes.then(assumed).flatten(),
-            slots,
-            corrected: false,
-        })
-    }
-
-    /// What is to be counted instead, if the recursive data structures turn out not to be those that
-    /// were assumed, and can be counted while the heap is marked.
-    pub(crate) fn correct_summary(
-        &self,
-        ground: Ground<'_>,
-        plan: &Plan,
-        summary: &Summary,
-    ) -> Option<Plan> {
-        let assumed = plan.assumed.as_ref()?;
-        let slots = &plan.slots;
-        let now = self.inspect_marked(|view| Backbones::find(summary, view.classes(), slots));
-        if assumed.backbones.cover(&now, summary, slots) {
-            return None;
-        }
-        let mut summaries = self.summaries.lock().unwrap();
-        summaries.backbones.learn(&now, summary, slots);
-        let parallel = self.config.collector_threads > 1;
-        Some(Plan {
-            wants: plan.wants,
-            assumed: Some(Assumed::new(ground, &summaries.backbones, slots, parallel)?),
-            slots: slots.clone(),
-            corrected: true,
-        })
-    }
-
-    /// Keeps a summary and tells the observers. Called by a full collection, when all that
-    /// lives is marked, with nothing locked that an observer may ask for.
-    pub(crate) fn observe_summary(
-        &self,
-        plan: &Plan,
-        summed: Summed<'_>,
-        allocated_bytes: u64,
-        found: &mut Vec<Found>,
-    ) {
-        let collection = self.collections();
-        let mut assumed = {
-            let mut summaries = self.summaries.lock().unwrap();
-            summaries.due = Wants::Nothing;
-            std::mem::take(&mut summaries.backbones)
-        };
-        let summary = Arc::new(summed.summary);
-        let slots = &plan.slots;
-        let workers = summed.shapings;
-        let shaped = plan.assumed.as_ref();
-        let shaped = shaped.map(|assumed| Shaped { assumed, workers });
-        self.inspect_marked(|view| {
-            let wanted = plan.wants == Wants::Shapes;
-            let shapes = wanted.then(|| measure(view, &summary, slots, shaped, &mut assumed));
-            let seen = Observed {
-                collection,
-                allocated_bytes,
-                summary: &summary,
-                slots,
-                shapes: shapes.as_ref().map(|it| Shapes {
-                    backbones: &it.backbones,
-                    measures: &it.measures,
-                    recounted: it.recounted || plan.corrected,
-                }),
-            };
-            self.with_observers(|observers| {
-                for registered in observers {
-                    if registered.wants == Wants::Nothing {
-                        continue;
-                    }
-                    let observer = &mut registered.observer;
-                    // An observer that panics must not take the heap with it, nor must what it
-                    // panics with when that is dropped.
-                    let asked = catch_unwind(AssertUnwindSafe(|| observer.observe(view, &seen)));
-                    let findings = asked.unwrap_or_else(|panic| {
-                        std::mem::forget(panic);
-                        vec![panicked()]
-                    });
-                    let reaction = registered.reaction.clone().unwrap_or_default();
-                    found.extend(findings.into_iter().map(|finding| Found {
-                        is_new: registered.told.insert(finding.fingerprint()),
-                        reaction: reaction.clone(),
-                        finding,
-                    }));
-                }
-            });
-        });
-        // Where each class is allocated next is worth knowing.
-        for shared in self.mutators.lock().unwrap().iter() {
-            shared.forget_classes();
-        }
-        let mut summaries = self.summaries.lock().unwrap();
-        summaries.backbones = assumed;
-        summaries.current = Some(Current {
-            collection,
-            allocated_bytes,
-            summary,
-        });
-    }
-
-    /// Talks to the observers with nothing locked.
-    fn with_observers(&self, talk: impl FnOnce(&mut Vec<Registered>)) {
-        let mut all = {
-            let mut summaries = self.summaries.lock().unwrap();
-            summaries.talking = true;
-            std::mem::take(&mut summaries.observers)
-        };
-        talk(&mut all);
-        let mut summaries = self.summaries.lock().unwrap();
-        summaries.talking = false;
-        let gone = std::mem::take(&mut summaries.gone);
-        let (gone, mut all): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|it| gone.contains(&it.number));
-        all.append(&mut summaries.observers);
-        summaries.observers = all;
-        drop(summaries);
-        for observer in gone {
-            let dropped = catch_unwind(AssertUnwindSafe(|| drop(observer)));
-            dropped.unwrap_or_else(std::mem::forget);
-        }
     }
 }

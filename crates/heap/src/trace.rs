@@ -281,15 +281,28 @@ pub trait Traceable: HeapView {
         visits: &mut Self::Visits<'_>,
         phase: &Phase<Self::Object>,
         examiners: Vec<&mut dyn Examiner<Self::Object>>,
-    ) -> Traced<Self::Object> {
-        match examiners.iter().any(|it| it.wants_overlaps()) {
-            true => survey_with::<Self, true>(self, visits, phase, examiners),
-            false => survey_with::<Self, false>(self, visits, phase, examiners),
-        }
+    ) -> Traced<Self::Object>
+    where
+        Self: Sized,
+    {
+        survey(self, visits, phase, examiners)
     }
 }
 
-fn survey_with<T: Traceable + ?Sized, const OVERLAPS: bool>(
+/// Runs one phase through [`Traceable::trace`], and shows examiners what it enters.
+pub fn survey<T: Traceable>(
+    view: &T,
+    visits: &mut T::Visits<'_>,
+    phase: &Phase<T::Object>,
+    examiners: Vec<&mut dyn Examiner<T::Object>>,
+) -> Traced<T::Object> {
+    match examiners.iter().any(|it| it.wants_overlaps()) {
+        true => survey_with::<T, true>(view, visits, phase, examiners),
+        false => survey_with::<T, false>(view, visits, phase, examiners),
+    }
+}
+
+fn survey_with<T: Traceable, const OVERLAPS: bool>(
     view: &T,
     visits: &mut T::Visits<'_>,
     phase: &Phase<T::Object>,

@@ -50,7 +50,7 @@ pub use objects::plain::{Plain, PlainCell, Var};
 pub use objects::slot::{Ref, Slot, WeakSlot};
 pub use views::asked::{StoppedVisits, Subject};
 pub use views::capture::PlainData;
-pub use views::stopped::{ObjectId, StoppedHeap};
+pub use views::stopped::{Marked, MarkedHeap, ObjectId, StoppedHeap, Unmarked};
 
 pub(crate) use memory::address::{
     Base, CARD, CARDS_START, MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, Raw, Reach,

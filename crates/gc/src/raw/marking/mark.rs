@@ -49,6 +49,8 @@ pub(crate) trait Visitor: Send {
     const WATCHES: bool = false;
     /// Whether [`Visitor::met`] is wanted.
     const MEETS: bool = false;
+    /// Whether [`Visitor::object`] is wanted at all.
+    const OBJECTS: bool = true;
     /// Whether [`Visitor::object`] is wanted only of classes whose trace word says so.
     const FEW: bool = false;
     /// Whether the visitor counts arrivals in the header. They are then told when their target
@@ -59,6 +61,8 @@ pub(crate) trait Visitor: Send {
     /// Whether the visitor counts all objects and bytes, so that the loop need not; see
     /// [`Visitor::counted`].
     const COUNTS: bool = false;
+    /// Whether [`Visitor::decide`] is wanted.
+    const DECIDES: bool = false;
 
     /// An object is seen for the first time.
     fn object(&mut self, raw: Raw, word: Word, trace: Trace, bytes: usize);
@@ -94,11 +98,24 @@ pub(crate) trait Visitor: Send {
         let _ = (class, bytes);
     }
 
-    /// An edge leads to an object that is not entered: it is marked already, or for a later
-    /// phase.
+    /// An edge leads to an object that is marked already.
     #[inline]
     fn met(&mut self, to: Raw, word: Word) {
         let _ = (to, word);
+    }
+
+    /// An edge was set aside, because the marker leaves its target to a later phase. If
+    /// [`Visitor::MEETS`].
+    #[inline]
+    fn set_aside(&mut self, to: Raw, word: Word) {
+        let _ = (to, word);
+    }
+
+    /// Whether an edge is followed, given the header of its target. Asked once for each edge.
+    #[inline]
+    fn decide(&mut self, edge: Self::Edge, word: Word) -> Decision {
+        let _ = (edge, word);
+        Decision::Follow
     }
 
     /// Objects and bytes that it has counted since it was made.
@@ -114,6 +131,17 @@ pub(crate) trait Visitor: Send {
     }
 }
 
+/// What becomes of an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Decision {
+    /// Its target is marked, if it is not.
+    Follow,
+    /// It is left out, as if the slot held null.
+    Stop,
+    /// It is kept for a later phase: see [`Drained::aside`].
+    SetAside,
+}
+
 /// No questions asked.
 impl Visitor for () {
     type Tag = ();
@@ -121,6 +149,7 @@ impl Visitor for () {
     type Source = ();
     const ARRIVALS: bool = false;
     const READS: bool = false;
+    const OBJECTS: bool = false;
 
     #[inline]
     fn object(&mut self, _: Raw, _: Word, _: Trace, _: usize) {}
@@ -223,8 +252,15 @@ pub(crate) struct Marked {
     pub(crate) ephemerons: Vec<Raw>,
     /// Marked objects that an ephemeron had been waiting for.
     pub(crate) woken: Vec<Raw>,
-    /// Objects that are for a later phase: each as often as it was met, or once if marked.
-    pub(crate) aside: Vec<Raw>,
+}
+
+/// What draining from a start set gives.
+pub(crate) struct Drained<V: Visitor> {
+    pub(crate) marked: Marked,
+    /// Edges that were set aside, in any order: [`Look::Aside`], [`Decision::SetAside`]. Also, once
+    /// each, objects that were marked and not entered: [`Look::Last`].
+    pub(crate) aside: Vec<Start<V::Tag>>,
+    pub(crate) visitors: Vec<V>,
 }
 
 impl Marked {
@@ -234,21 +270,24 @@ impl Marked {
         self.weak.extend(other.weak);
         self.ephemerons.extend(other.ephemerons);
         self.woken.extend(other.woken);
-        self.aside.extend(other.aside);
         self
     }
 }
 
-/// Marks everything reachable from `starts` and tells what was met on the way. There
-/// are as many workers as visitors, which are given back.
+/// Marks everything reachable from `starts`. There are as many workers as visitors, which are
+/// given back.
 pub(crate) fn mark<M: Marker, V: Visitor>(
     ground: Ground<'_>,
     marker: M,
     starts: &[Start<V::Tag>],
     visitors: Vec<V>,
-) -> (Marked, Vec<V>) {
+) -> Drained<V> {
     if starts.is_empty() {
-        return (Marked::default(), visitors);
+        return Drained {
+            marked: Marked::default(),
+            aside: Vec::new(),
+            visitors,
+        };
     }
     match ground.reach.tags() {
         true => mark_tagged::<M, V, true>(ground, marker, starts, visitors),
@@ -262,7 +301,7 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
     marker: M,
     starts: &[Start<V::Tag>],
     mut visitors: Vec<V>,
-) -> (Marked, Vec<V>) {
+) -> Drained<V> {
     let count = visitors.len();
     let stop = AtomicBool::new(false);
     if count == 1
@@ -272,8 +311,7 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
         let edge = |it: &Start<V::Tag>| V::Edge::new(it.to, it.tag);
         worker.stack.extend(starts.iter().map(edge));
         worker.drain_all::<false>(&Pool::new(1));
-        let (marked, visitor) = worker.finish();
-        return (marked, vec![visitor]);
+        return worker.finish();
     }
     let pool = Pool::new(count);
     // Dealt out here, so that what a missing thread would have started from is
@@ -296,14 +334,22 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
         let visitor = visitor.expect("each is taken once");
         let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
         worker.drain_all::<true>(&pool);
-        let (marked, visitor) = worker.finish();
-        *visitors[index].lock().unwrap() = Some(visitor);
-        marked
+        let mut drained = worker.finish();
+        *visitors[index].lock().unwrap() = drained.visitors.pop();
+        (drained.marked, drained.aside)
     };
     let done = crew::run(count, work, || pool.do_without_one());
-    let marked = done.into_iter().fold(Marked::default(), Marked::plus);
+    let (mut marked, mut aside) = (Marked::default(), Vec::new());
+    for (some, set_aside) in done {
+        marked = marked.plus(some);
+        aside.extend(set_aside);
+    }
     let back = |it: Mutex<Option<V>>| it.into_inner().unwrap().expect("it was put back");
-    (marked, visitors.into_iter().map(back).collect())
+    Drained {
+        marked,
+        aside,
+        visitors: visitors.into_iter().map(back).collect(),
+    }
 }
 
 /// Where a stack is and how much is on it, as numbers that stay in registers while the loop runs.
@@ -390,6 +436,7 @@ struct Worker<'h, 'v, M, V: Visitor, const TAGS: bool> {
     /// Some worker's visitor knows the answer.
     stop: &'v AtomicBool,
     marked: Marked,
+    aside: Vec<Start<V::Tag>>,
 }
 
 impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS> {
@@ -403,14 +450,19 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             visitor,
             stop,
             marked: Marked::default(),
+            aside: Vec::new(),
         }
     }
 
-    fn finish(mut self) -> (Marked, V) {
+    fn finish(mut self) -> Drained<V> {
         let (before, after) = (self.before, self.visitor.counted());
         self.marked.objects += after.0 - before.0;
         self.marked.bytes += after.1 - before.1;
-        (self.marked, self.visitor)
+        Drained {
+            marked: self.marked,
+            aside: self.aside,
+            visitors: vec![self.visitor],
+        }
     }
 
     fn drain_all<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Edge>>) {
@@ -444,7 +496,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             let entry = if queued == QUEUE
                 && let Some(incoming) = top.pop()
             {
-                // As a rule.
+                // The usual case.
                 prefetch(incoming.object(base));
                 std::mem::replace(&mut queue[first % QUEUE], incoming)
             } else {
@@ -518,6 +570,16 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         // SAFETY: slots of live objects and roots refer to live objects (H3).
         let header = unsafe { Header::at(object) };
         let word = header.load();
+        if V::DECIDES {
+            match self.visitor.decide(edge, word) {
+                Decision::Follow => {}
+                Decision::Stop => return None,
+                Decision::SetAside => {
+                    self.set_aside(to, edge.tag());
+                    return None;
+                }
+            }
+        }
         if V::ARRIVALS && !V::DEGREES {
             self.visitor.edge_arrived(edge, object, word);
         }
@@ -534,9 +596,14 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             }
             Look::Aside => {
                 if V::MEETS {
-                    self.visitor.met(to, word);
+                    self.visitor.set_aside(to, word);
                 }
-                self.marked.aside.push(to);
+                // An arrival that was counted is not counted again.
+                let tag = match V::ARRIVALS && !V::DEGREES {
+                    true => V::Tag::default(),
+                    false => edge.tag(),
+                };
+                self.set_aside(to, tag);
                 return None;
             }
         }
@@ -577,10 +644,17 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             header.store(marked);
         }
         if matches!(marker.look(word), Look::Last) {
-            self.marked.aside.push(to);
+            let tag = V::Tag::default();
+            self.aside.push(Start { to, tag });
             return None;
         }
         Some(word)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_aside(&mut self, to: Raw, tag: V::Tag) {
+        self.aside.push(Start { to, tag });
     }
 
     /// Tells of an object of a watched class, and reads its slots.
@@ -625,7 +699,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.marked.objects += 1;
             self.marked.bytes += bytes;
         }
-        if !V::FEW || trace.is_watched() {
+        if V::OBJECTS && (!V::FEW || trace.is_watched()) {
             self.visitor.object(raw, word, trace, bytes);
         }
         if word.is_awaited_key() {
@@ -788,36 +862,4 @@ fn prefetch_line(address: *const u8) {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
-}
-
-/// Counts objects and bytes of each class.
-pub(crate) struct Census {
-    pub(crate) objects: Vec<usize>,
-    pub(crate) bytes: Vec<usize>,
-}
-
-impl Census {
-    pub(crate) fn new(classes: usize) -> Self {
-        Self {
-            objects: vec![0; classes + 1],
-            bytes: vec![0; classes + 1],
-        }
-    }
-
-    /// From objects and bytes of each class.
-    pub(crate) fn of(classes: &[(usize, usize)]) -> Self {
-        let (objects, bytes) = classes.iter().copied().unzip();
-        Self { objects, bytes }
-    }
-
-    /// Adds another worker's counts.
-    pub(crate) fn add(&mut self, other: &Self) {
-        let classes = self.objects.len().max(other.objects.len());
-        self.objects.resize(classes, 0);
-        self.bytes.resize(classes, 0);
-        for id in 0..other.objects.len() {
-            self.objects[id] += other.objects[id];
-            self.bytes[id] += other.bytes[id];
-        }
-    }
 }

@@ -123,59 +123,34 @@ impl<const FULL: bool> Marker for VisitMark<FULL> {
     }
 }
 
-/// The mark of one of a series of phases that work for a collection and between them enter each
-/// object once: [`Filter::Once`], made quick. `FIRST`: nobody but this series has marked
-/// anything for the collection, so that an object has been entered if it carries the collector's mark.
+/// The mark of one of a series of phases that mark for a collection and between them enter each
+/// object once: [`Filter::Once`], made quick. Nobody else has marked anything for the collection
+/// before, so that an object has been entered if it carries the collector's mark.
 #[derive(Clone, Copy)]
-pub(crate) struct OnceMark<const FIRST: bool> {
-    since: u8,
+pub(crate) struct SeriesMark {
     visit: u8,
     avoid: u8,
-    /// The first of the three, and how far the last of them is away.
-    least: u8,
-    span: u8,
     epoch: Epoch,
 }
 
-impl<const FIRST: bool> OnceMark<FIRST> {
-    pub(crate) fn new(since: Visit, visit: Visit, avoid: Visit, epoch: Epoch) -> Self {
-        let least = since.0.min(avoid.0);
+impl SeriesMark {
+    pub(crate) fn new(visit: Visit, avoid: Visit, epoch: Epoch) -> Self {
         Self {
-            since: since.0,
             visit: visit.0,
             avoid: avoid.0,
-            least,
-            span: visit.0.max(avoid.0) - least,
             epoch,
-        }
-    }
-
-    /// What to do with an object that carries a mark near to those of the series.
-    #[inline]
-    fn look_closely(self, word: Word) -> Look {
-        let visit = word.visit();
-        if (self.since..=self.visit).contains(&visit) {
-            // As for others: who was entered without the collection is owed to it.
-            return match word.is_marked(self.epoch) {
-                true => Look::Old,
-                false => Look::Aside,
-            };
-        }
-        match visit == self.avoid {
-            true => Look::Aside,
-            false => Look::New,
         }
     }
 }
 
-impl<const FIRST: bool> Marker for OnceMark<FIRST> {
+impl Marker for SeriesMark {
     #[inline]
     fn look(self, word: Word) -> Look {
-        if FIRST && word.is_marked(self.epoch) {
+        if word.is_marked(self.epoch) {
             return Look::Old;
         }
-        match word.visit().wrapping_sub(self.least) <= self.span {
-            true => self.look_closely(word),
+        match word.visit() == self.avoid {
+            true => Look::Aside,
             false => Look::New,
         }
     }
@@ -186,12 +161,12 @@ impl<const FIRST: bool> Marker for OnceMark<FIRST> {
     }
 
     #[inline]
-    fn counts(self, word: Word) -> bool {
-        FIRST || !word.is_marked(self.epoch)
+    fn counts(self, _: Word) -> bool {
+        true
     }
 
     #[inline]
     fn is_marked(self, word: Word) -> bool {
-        word.visit() == self.visit
+        word.is_marked(self.epoch)
     }
 }

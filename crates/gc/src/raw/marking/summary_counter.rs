@@ -20,7 +20,7 @@ use heaphound_analysis::summary::{Counters, Summary};
 use heaphound_heap::ClassId;
 use heaphound_heap::view::Place;
 
-use crate::raw::marking::check::Counted;
+use crate::raw::marking::counters::Counts;
 use crate::raw::marking::mark::{Edge, Ground, Numbered, Visitor, word_behind};
 use crate::raw::marking::shape_counter::Shaping;
 use crate::raw::memory::address::Raw;
@@ -28,6 +28,7 @@ use crate::raw::objects::header::Word;
 use crate::raw::objects::layout::{ELEMENTS_OFFSET, Trace};
 
 /// All slots of all classes, numbered for the mark loop.
+#[derive(Default)]
 pub(crate) struct Places {
     /// By class id.
     spans: Vec<Span>,
@@ -92,7 +93,7 @@ impl Places {
 
 /// What one worker counts. `AGAIN` lists arrivals at objects that were asserted unshared;
 /// `SHAPES` counts the degrees of recursive data structures, too.
-pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
+pub(crate) struct Summing<'h, const AGAIN: bool, const SHAPES: bool> {
     ground: Ground<'h>,
     places: &'h Places,
     /// By class id.
@@ -116,14 +117,7 @@ pub(crate) struct Summing<'h, 's, const AGAIN: bool, const SHAPES: bool> {
     /// Those that had to make room.
     rest: Counters,
     again: Vec<Raw>,
-    shaping: Shaping<'s>,
-}
-
-/// What all workers have counted together.
-pub(crate) struct Summed<'s> {
-    pub(crate) counted: Counted,
-    pub(crate) summary: Summary,
-    pub(crate) shapings: Vec<Shaping<'s>>,
+    shaping: Shaping<'h>,
 }
 
 /// An edge of the summary, as far as it has been counted here.
@@ -164,8 +158,8 @@ const ASIDE: usize = 256;
 const LEAST_ROWS: u32 = 8;
 const MOST_ROWS: u32 = 14;
 
-impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPES> {
-    pub(crate) fn new(ground: Ground<'h>, places: &'h Places, shaping: Shaping<'s>) -> Self {
+impl<'h, const AGAIN: bool, const SHAPES: bool> Summing<'h, AGAIN, SHAPES> {
+    pub(crate) fn new(ground: Ground<'h>, places: &'h Places, shaping: Shaping<'h>) -> Self {
         let wanted = (places.slots.len() * 2).next_power_of_two().ilog2();
         let bits = wanted.clamp(LEAST_ROWS, MOST_ROWS);
         Self {
@@ -277,8 +271,8 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
     }
 
     /// What all workers have counted together.
-    pub(crate) fn merge(workers: Vec<Self>) -> Summed<'s> {
-        let mut counted = Counted::default();
+    pub(in crate::raw) fn merge(workers: Vec<Self>) -> Counts<'h> {
+        let mut counts = Counts::default();
         let (mut counters, mut shapings) = (Vec::new(), Vec::new());
         for mut worker in workers {
             worker.count_aside();
@@ -299,17 +293,15 @@ impl<'h, 's, const AGAIN: bool, const SHAPES: bool> Summing<'h, 's, AGAIN, SHAPE
             }
             counters.push(sums);
             shapings.push(worker.shaping);
-            counted.add_counts(classes, worker.again);
+            counts.add(classes, worker.again);
         }
-        Summed {
-            counted,
-            summary: Counters::merge(counters),
-            shapings,
-        }
+        counts.summary = Some(Counters::merge(counters));
+        counts.shapings = shapings;
+        counts
     }
 }
 
-impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, '_, AGAIN, SHAPES> {
+impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, AGAIN, SHAPES> {
     /// A place; 0 comes from a root.
     type Tag = u32;
     type Edge = Numbered;

@@ -19,7 +19,7 @@ pub(crate) const ELEMENTS_OFFSET: usize = 12;
 /// |---|---|
 /// | 0–1 | how to find slots: by bitmap, as an array, none (plain array), by list |
 /// | 2–14 | fixed part of the size, in granules |
-/// | 15 | watched: see [`Trace::watched`] and [`Trace::told`] |
+/// | 15 | watched: see [`Trace::watched`] and [`Trace::shown`] |
 /// | 16–63 | bitmap of the four-byte words behind the header; shift and offset of an array |
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Trace(u64);
@@ -102,7 +102,7 @@ impl Trace {
     }
 
     /// The same, and that somebody wants to know of instances.
-    pub(crate) fn told(self) -> Self {
+    pub(crate) fn shown(self) -> Self {
         Self(self.0 | WATCHED)
     }
 

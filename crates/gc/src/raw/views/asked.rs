@@ -6,16 +6,19 @@
 //! number, which stands for none; the next time it is another one, so that two serve for
 //! ever.
 //!
-//! A view can be **part of a collection**: then what a trace enters gets the collector's
-//! mark too, so that the collection that follows need not go there again. That is sound
+//! A view can be **part of a collection** ([`Ridden`]): then what a trace enters gets the
+//! collector's mark too, so that the collection that follows need not go there again. That is sound
 //! while no object with the collector's mark refers to one without that nobody will
 //! start from. Three things guard it:
-//! - a trace works for the collection only if it starts from objects that are known to
+//! - a trace marks for the collection only if it starts from objects that are known to
 //!   live, and does not end early;
-//! - an object that it was told not to enter is owed to the collection, which starts from
-//!   there;
-//! - so is one that carries its mark already, but not the collector's: the mark was set by
-//!   hand, or by a trace that did not work for the collection.
+//! - an edge to an object that it was told not to enter is set aside for the collection, which
+//!   follows it later;
+//! - so is one to an object that carries its mark already, but not the collector's: the mark was set
+//!   by hand, or by a trace that did not mark for the collection.
+//!
+//! A trace with a visitor of its own marks for a collection only if that counts nothing. A
+//! survey, which shows objects to an examiner, does so beside whatever is counted.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -30,8 +33,8 @@ use heaphound_heap::{ClassId, FieldKind};
 
 use crate::collect::{Cause, Kind, Request};
 use crate::heap::HeapInner;
-use crate::raw::marking::mark::{Marked, Start, Visitor, mark};
-use crate::raw::marking::marker::{OnceMark, VisitMark};
+use crate::raw::marking::mark::{Ground, Marked, Start, Visitor, mark};
+use crate::raw::marking::marker::VisitMark;
 use crate::raw::marking::weak::{self, Waiting};
 use crate::raw::memory::address::Raw;
 use crate::raw::mutators::mutator::{Local, Mutator, MutatorShared};
@@ -89,20 +92,32 @@ impl<S: Refer> Refer for Option<S> {
     }
 }
 
-/// What the probes of a collection leave for it to do.
-#[derive(Default)]
+/// A collection that is about to mark, and that traces of a view can mark for.
+pub(crate) trait Ridden {
+    /// Runs a phase of a survey: what it enters is marked and counted for the collection, and shown.
+    /// `None` if it cannot, because others have marked before or something may be dead.
+    fn survey<'v>(
+        &mut self,
+        phase: &Phase<ObjectId<'v>>,
+        holds_values: &dyn Fn(Raw) -> bool,
+        examiners: &mut [&mut dyn Examiner<ObjectId<'v>>],
+    ) -> Option<Traced<ObjectId<'v>>>;
+
+    /// What a trace with a visitor of its own can mark for. `None` if the collection counts.
+    fn owed(&mut self) -> Option<&mut Owed>;
+
+    /// Visited marks mean something else from now on.
+    fn forget_marks(&mut self);
+}
+
+/// What has been marked for a collection before it marks itself, and what that leaves it to do.
 pub(crate) struct Owed {
-    /// What they marked, and the weak slots and ephemerons that they met.
+    /// What was marked, and the weak slots and ephemerons that were met.
     pub(crate) marked: Marked,
     /// Objects that must be started from.
     pub(crate) starts: Vec<Raw>,
     /// A trace was cut short by a panic.
     pub(crate) broken: bool,
-}
-
-/// A collection that a view is part of.
-pub(crate) struct Collecting {
-    owed: Owed,
     /// What the roots refer to, in order.
     known: Vec<Raw>,
     by: MarkedBy,
@@ -112,12 +127,49 @@ pub(crate) struct Collecting {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MarkedBy {
     Nobody,
-    /// The series of phases that began with that mark.
-    Series(Visit),
+    /// The survey whose phases began with that mark.
+    Survey(Visit),
     Several,
 }
 
-impl StoppedHeap<'_> {
+impl Owed {
+    /// Nothing yet, given what the roots refer to.
+    pub(crate) fn new(mut known: Vec<Raw>) -> Self {
+        known.sort_unstable();
+        Self {
+            marked: Marked::default(),
+            starts: Vec::new(),
+            broken: false,
+            known,
+            by: MarkedBy::Nobody,
+        }
+    }
+
+    /// Takes note that a trace of any kind marks.
+    pub(crate) fn forget_marks(&mut self) {
+        self.by = MarkedBy::Several;
+    }
+
+    /// Takes note that a phase of a survey marks. Returns whether nobody but this survey has.
+    pub(crate) fn note_survey(&mut self, since: Visit) -> bool {
+        match self.by {
+            MarkedBy::Nobody => self.by = MarkedBy::Survey(since),
+            MarkedBy::Survey(first) => return first == since,
+            MarkedBy::Several => return false,
+        }
+        true
+    }
+
+    /// Whether a phase may mark for the collection: it starts from nothing that may be dead.
+    pub(crate) fn admits(&self, ground: Ground<'_>, phase: &Phase<ObjectId<'_>>) -> bool {
+        let lives = |object: &ObjectId<'_>| {
+            self.known.binary_search(&object.0).is_ok() || weak::is_marked(ground, object.0)
+        };
+        !self.broken && phase.starts.iter().all(lives)
+    }
+}
+
+impl<S> StoppedHeap<'_, S> {
     /// The ephemerons whose keys are dead, if there are any ephemerons at all: found by a
     /// trace from the roots, and one of the garbage that can still be got at.
     pub(in crate::raw) fn lapsed(&self) -> &HashSet<Raw> {
@@ -135,7 +187,7 @@ impl StoppedHeap<'_> {
             let mut holders = Vec::new();
             self.for_each_root_target(RootSet::All, |object| starts.push(object.0.into()));
             while !starts.is_empty() {
-                let (mut marked, _) = mark(ground, marker, &starts, vec![()]);
+                let mut marked = mark(ground, marker, &starts, vec![()]).marked;
                 holders.append(&mut marked.weak);
                 starts = waiting.advance(ground, marker, &mut marked, &mut ());
             }
@@ -154,7 +206,7 @@ impl StoppedHeap<'_> {
                 if starts.is_empty() {
                     return lapsed;
                 }
-                let (marked, _) = mark(ground, garbage, &starts, vec![()]);
+                let marked = mark(ground, garbage, &starts, vec![()]).marked;
                 starts.clear();
                 holders = marked.weak;
                 for ephemeron in marked.ephemerons {
@@ -220,9 +272,8 @@ impl StoppedHeap<'_> {
             u8::MAX => u8::MAX - 1,
             _ => u8::MAX,
         };
-        if let Some(collecting) = &self.collecting {
-            // Marks will mean something else.
-            collecting.borrow_mut().by = MarkedBy::Several;
+        if let Some(collection) = self.collection {
+            collection.borrow_mut().forget_marks();
         }
         self.heap.forgotten.store(forgotten, Relaxed);
         self.heap.last_visit.store(0, Relaxed);
@@ -231,7 +282,7 @@ impl StoppedHeap<'_> {
         let ground = self.ground();
         let marker = self.marker(Visit(forgotten));
         while !starts.is_empty() {
-            let (marked, _) = mark(ground, marker, &starts, vec![()]);
+            let marked = mark(ground, marker, &starts, vec![()]).marked;
             starts.clear();
             for holder in marked.weak.into_iter().chain(marked.ephemerons) {
                 self.weak_targets(holder, &mut starts);
@@ -241,11 +292,11 @@ impl StoppedHeap<'_> {
 }
 
 /// The visited marks of a stopped heap: they are in its objects.
-pub struct StoppedVisits<'a, 'v> {
-    view: &'a StoppedHeap<'v>,
+pub struct StoppedVisits<'a, 'v, S = Unmarked> {
+    view: &'a StoppedHeap<'v, S>,
 }
 
-impl<'v> Visits for StoppedVisits<'_, 'v> {
+impl<'v, S> Visits for StoppedVisits<'_, 'v, S> {
     type Object = ObjectId<'v>;
 
     fn reserve(&mut self, marks: usize) {
@@ -275,13 +326,13 @@ impl<'v> Visits for StoppedVisits<'_, 'v> {
     }
 }
 
-impl<'v> Traceable for StoppedHeap<'v> {
+impl<'v, S> Traceable for StoppedHeap<'v, S> {
     type Visits<'a>
-        = StoppedVisits<'a, 'v>
+        = StoppedVisits<'a, 'v, S>
     where
         Self: 'a;
 
-    fn visits(&self) -> StoppedVisits<'_, 'v> {
+    fn visits(&self) -> StoppedVisits<'_, 'v, S> {
         // Found before the first mark is given out, for finding them takes one.
         self.lapsed();
         StoppedVisits { view: self }
@@ -289,33 +340,49 @@ impl<'v> Traceable for StoppedHeap<'v> {
 
     fn trace<V: trace::Visitor<ObjectId<'v>>>(
         &self,
-        _: &mut StoppedVisits<'_, 'v>,
+        _: &mut StoppedVisits<'_, 'v, S>,
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
     ) -> (Traced<ObjectId<'v>>, Vec<V>) {
         self.check_given(phase.mark);
-        let collecting = self.collecting.as_ref();
-        let mut collecting = collecting.map(|it| it.borrow_mut());
-        match &mut collecting {
-            Some(it) if it.admits(self, phase) => {
-                self.trace_for::<V, false>(phase, visitors, Some(it))
-            }
-            _ if V::STOPS => self.trace_for::<V, true>(phase, visitors, None),
-            _ => self.trace_for::<V, false>(phase, visitors, None),
+        let mut collection = self.collection.map(|it| it.borrow_mut());
+        let owed = collection.as_mut().and_then(|it| it.owed());
+        match owed.filter(|it| it.admits(self.ground(), phase)) {
+            Some(owed) => self.trace_for::<V, false>(phase, visitors, Some(owed)),
+            None if V::STOPS => self.trace_for::<V, true>(phase, visitors, None),
+            None => self.trace_for::<V, false>(phase, visitors, None),
         }
+    }
+
+    fn survey(
+        &self,
+        visits: &mut StoppedVisits<'_, 'v, S>,
+        phase: &Phase<ObjectId<'v>>,
+        mut examiners: Vec<&mut dyn Examiner<ObjectId<'v>>>,
+    ) -> Traced<ObjectId<'v>> {
+        self.check_given(phase.mark);
+        let collection = self.collection.map(|it| it.borrow_mut());
+        if let Some(mut collection) = collection {
+            let holds_values = |ephemeron| self.holds_values(ephemeron);
+            let traced = collection.survey(phase, &holds_values, &mut examiners);
+            if let Some(traced) = traced {
+                return traced;
+            }
+        }
+        trace::survey(self, visits, phase, examiners)
     }
 }
 
-impl<'v> StoppedHeap<'v> {
-    /// Runs a phase that works for the collection, if there is one. Then it may not end early:
-    /// `STOPS` says that it may.
+impl<'v, S> StoppedHeap<'v, S> {
+    /// Runs a phase, which marks for the collection if something is owed to one. Then it may not
+    /// end early: `STOPS` says that it may.
     fn trace_for<V: trace::Visitor<ObjectId<'v>>, const STOPS: bool>(
         &self,
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
-        mut collecting: Option<&mut Collecting>,
+        mut owed: Option<&mut Owed>,
     ) -> (Traced<ObjectId<'v>>, Vec<V>) {
-        let collection = collecting.is_some().then(|| self.heap.space.epoch());
+        let epoch = owed.is_some().then(|| self.heap.space.epoch());
         let mut watches: Vec<Watch<'v, V, STOPS>> = visitors
             .into_iter()
             .map(|visitor| Watch {
@@ -328,64 +395,46 @@ impl<'v> StoppedHeap<'v> {
         let mut aside = Vec::new();
         let mut workers = watches.len();
         let mut ground = self.ground();
-        let told = V::FEW.then(|| self.told(&watches));
-        if let Some(traces) = &told {
+        let shown = V::FEW.then(|| {
+            let wants = |class| watches.iter().any(|it| it.visitor.wants(class));
+            shown_traces(&self.traces, wants)
+        });
+        if let Some(traces) = &shown {
             ground.traces = traces;
         }
-        let mut first = false;
-        if let Some(collecting) = &mut collecting {
+        if let Some(owed) = &mut owed {
             // Until the trace has come to its end.
-            collecting.owed.broken = true;
-            first = collecting.note_series(phase.filter);
+            owed.broken = true;
+            owed.forget_marks();
         }
         while !starts.is_empty() {
             // The values of a few ephemerons are not worth waking anybody.
             let mut rest = watches.split_off(workers);
-            let (mut marked, back) = match (phase.filter, collection) {
-                (Filter::Once { since, avoid }, Some(epoch)) if first => mark(
-                    ground,
-                    OnceMark::<true>::new(since, phase.mark, avoid, epoch),
-                    &starts,
-                    watches,
-                ),
-                (Filter::Once { since, avoid }, Some(epoch)) => mark(
-                    ground,
-                    OnceMark::<false>::new(since, phase.mark, avoid, epoch),
-                    &starts,
-                    watches,
-                ),
-                (Filter::Follow, None) => mark(
-                    ground,
-                    marker_of::<false>(phase, collection),
-                    &starts,
-                    watches,
-                ),
-                _ => mark(
-                    ground,
-                    marker_of::<true>(phase, collection),
-                    &starts,
-                    watches,
-                ),
+            let drained = match (phase.filter, epoch) {
+                (Filter::Follow, None) => {
+                    mark(ground, marker_of::<false>(phase, epoch), &starts, watches)
+                }
+                _ => mark(ground, marker_of::<true>(phase, epoch), &starts, watches),
             };
-            watches = back;
+            let marked = drained.marked;
+            watches = drained.visitors;
             watches.append(&mut rest);
+            aside.extend(drained.aside.into_iter().map(|it| it.to));
             starts.clear();
             for &ephemeron in &marked.ephemerons {
                 if self.holds_values(ephemeron) {
                     weak::dependents(ground, ephemeron, &mut watches[0], &mut starts);
                 }
             }
-            aside.append(&mut marked.aside);
-            if let Some(collecting) = &mut collecting {
-                let owed = &mut collecting.owed;
+            if let Some(owed) = &mut owed {
                 owed.marked = std::mem::take(&mut owed.marked).plus(marked);
             }
             workers = if starts.len() < 256 { 1 } else { watches.len() };
         }
         let objects = watches.iter().map(|watch| watch.entered).sum();
-        if let Some(collecting) = &mut collecting {
-            collecting.owed.broken = false;
-            collecting.owed.starts.extend_from_slice(&aside);
+        if let Some(owed) = &mut owed {
+            owed.broken = false;
+            owed.starts.extend_from_slice(&aside);
         }
         match phase.filter {
             Filter::SetAside(label) if label != phase.mark => {
@@ -405,20 +454,16 @@ impl<'v> StoppedHeap<'v> {
         let visitors = watches.into_iter().map(|watch| watch.visitor).collect();
         (traced, visitors)
     }
+}
 
-    /// The trace words of all classes, with those marked that a visitor wants to be told of.
-    fn told<V: trace::Visitor<ObjectId<'v>>, const STOPS: bool>(
-        &self,
-        watches: &[Watch<'v, V, STOPS>],
-    ) -> Vec<Trace> {
-        let wants = |class: u32| watches.iter().any(|it| it.visitor.wants(ClassId(class)));
-        let all = self.traces.iter().zip(0..);
-        all.map(|(&trace, class)| match class > 0 && wants(class) {
-            true => trace.told(),
-            false => trace,
-        })
-        .collect()
-    }
+/// The trace words of all classes, with those marked whose objects are to be shown.
+pub(crate) fn shown_traces(traces: &[Trace], wants: impl Fn(ClassId) -> bool) -> Vec<Trace> {
+    let all = traces.iter().zip(0..);
+    all.map(|(&trace, class)| match class > 0 && wants(ClassId(class)) {
+        true => trace.shown(),
+        false => trace,
+    })
+    .collect()
 }
 
 /// The mark of a phase.
@@ -430,40 +475,6 @@ fn marker_of<const FULL: bool>(
         visit: phase.mark,
         filter: phase.filter,
         collection,
-    }
-}
-
-impl Collecting {
-    fn new(view: &StoppedHeap<'_>) -> Self {
-        let mut known = Vec::new();
-        view.for_each_root_target(RootSet::All, |object| known.push(object.0));
-        known.sort_unstable();
-        Self {
-            owed: Owed::default(),
-            known,
-            by: MarkedBy::Nobody,
-        }
-    }
-
-    /// Takes note of who works for the collection now. Tells whether it is one series of phases
-    /// that enter each object once, and nobody else has been.
-    fn note_series(&mut self, filter: Filter) -> bool {
-        let now = match (filter, self.by) {
-            (Filter::Once { since, .. }, MarkedBy::Nobody) => MarkedBy::Series(since),
-            (Filter::Once { since, .. }, by) if by == MarkedBy::Series(since) => by,
-            _ => MarkedBy::Several,
-        };
-        self.by = now;
-        now != MarkedBy::Several
-    }
-
-    /// Whether a phase may work for the collection.
-    fn admits<'v>(&self, view: &StoppedHeap<'v>, phase: &Phase<ObjectId<'v>>) -> bool {
-        let ground = view.ground();
-        let lives = |object: &ObjectId<'_>| {
-            self.known.binary_search(&object.0).is_ok() || weak::is_marked(ground, object.0)
-        };
-        !self.owed.broken && phase.starts.iter().all(lives)
     }
 }
 
@@ -515,6 +526,11 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'
     }
 
     #[inline]
+    fn set_aside(&mut self, to: Raw, word: Word) {
+        self.met(to, word);
+    }
+
+    #[inline]
     fn is_done(&self) -> bool {
         self.visitor.is_done()
     }
@@ -543,29 +559,30 @@ impl HeapInner {
         }
     }
 
-    /// Lets `f` look at the heap as part of a collection, which is about to mark; answers what
-    /// is left to mark.
-    pub(crate) fn ask_while_collecting<R>(
+    /// Whether an object was asserted unshared.
+    pub(crate) fn is_unshared(&self, raw: Raw) -> bool {
+        // SAFETY: an object that a root or a view refers to.
+        unsafe { self.base.header(raw) }.load().is_unshared()
+    }
+
+    /// Lets checks look at the heap before a collection marks: with views that are part of it.
+    pub(crate) fn look_before(
         &self,
+        collection: &RefCell<dyn Ridden + '_>,
         asker: Option<&MutatorShared>,
-        f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R,
-    ) -> (R, Owed) {
-        // SAFETY: called by the collection, with the world stopped.
-        let mut view = unsafe { StoppedHeap::new(self, asker) };
-        let assertions = self.assertions.lock().unwrap();
-        // What probes mark, marking does not count.
-        let counts = assertions.counts() || assertions.watches();
-        drop(assertions);
-        let counts = counts || self.summaries.lock().unwrap().due() != Wants::Nothing;
-        if !counts {
-            view.collecting = Some(RefCell::new(Collecting::new(&view)));
-        }
-        let result = f(&view);
-        let collecting = view.collecting.take();
-        (
-            result,
-            collecting.map_or_else(Owed::default, |it| it.into_inner().owed),
-        )
+        checks: &mut RunningChecks<'_, '_>,
+    ) {
+        // SAFETY: called by the collection, with the world stopped; the views end here.
+        let [request, others] =
+            [asker, None].map(|asker| unsafe { StoppedHeap::riding(self, asker, collection) });
+        checks.before(&request, &others);
+    }
+
+    /// Calls `f` with the heap in the middle of a collection, which has marked all that lives and
+    /// settled what is weak.
+    pub(crate) fn with_marked<R>(&self, f: impl for<'v> FnOnce(&MarkedHeap<'v>) -> R) -> R {
+        // SAFETY: called by the collection, with the world stopped, as the name says.
+        f(&unsafe { MarkedHeap::marked(self) })
     }
 
     /// Calls `f` with everything that keeps an object in memory or may bring it back: roots,
@@ -593,32 +610,38 @@ impl HeapInner {
     }
 }
 
+/// Looks at the heap once, before a collection marks.
+struct Look<F, R> {
+    look: Option<F>,
+    result: Option<std::thread::Result<R>>,
+}
+
+impl<R, F: for<'v> FnOnce(&StoppedHeap<'v>) -> R> Check for Look<F, R> {
+    fn before(&mut self, heap: &StoppedHeap<'_>) {
+        let look = self.look.take().expect("a collection looks once");
+        self.result = Some(catch_unwind(AssertUnwindSafe(|| look(heap))));
+    }
+}
+
 impl Mutator<'_> {
     /// Stops the world, lets `f` look at the heap, and collects it: what probes mark need
-    /// not be marked again. Answers what `f` does; if it panics, the collection takes
+    /// not be marked again. Returns what `f` does; if it panics, the collection takes
     /// place all the same.
     pub fn inspect_and_collect<R>(&mut self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
         let (heap, shared) = (self.heap, self.shared);
-        let mut f = Some(f);
-        let mut result = None;
-        let mut ask = || {
-            let f = f.take().expect("a collection asks once");
-            let (answer, owed) = heap.ask_while_collecting(Some(shared), |view| {
-                catch_unwind(AssertUnwindSafe(|| f(view)))
-            });
-            result = Some(answer);
-            owed
+        let mut look = Look {
+            look: Some(f),
+            result: None,
         };
-        let request = Request {
-            kind: Kind::Full,
-            cause: Cause::Request,
-            bytes: 0,
-            census: None,
-            ask: Some(&mut ask),
-        };
-        heap.collect_with(shared, request);
+        heap.collect_with(
+            shared,
+            Request {
+                check: Some(&mut look),
+                ..Request::new(Kind::Full, Cause::Request)
+            },
+        );
         heap.finish(self);
-        match result.expect("a full collection asks") {
+        match look.result.expect("a full collection looks") {
             Ok(result) => result,
             Err(panic) => resume_unwind(panic),
         }

@@ -3,6 +3,7 @@
 pub(crate) mod asked;
 pub(crate) mod capture;
 pub(crate) mod fields;
+pub(crate) mod marked;
 pub(crate) mod stopped;
 pub(crate) mod unique;
 pub(crate) mod verify;

@@ -22,12 +22,18 @@ use crate::raw::objects::layout::{
     ELEMENTS_OFFSET, Slots, Trace, array_len, for_each_slot, plain_array, slot_at,
 };
 use crate::raw::objects::object::Object;
-use crate::raw::views::asked::{Collecting, Subject};
+use crate::raw::views::asked::{Ridden, Subject};
 
 /// An object of a stopped heap. Means nothing once the heap runs again, and
 /// nobody can make one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObjectId<'v>(pub(in crate::raw) Raw, pub(in crate::raw) Brand<'v>);
+
+impl ObjectId<'_> {
+    pub(crate) fn raw(self) -> Raw {
+        self.0
+    }
+}
 
 /// Ties ids to the one view that gave them.
 pub(in crate::raw) type Brand<'v> = PhantomData<fn(&'v ()) -> &'v ()>;
@@ -35,7 +41,11 @@ pub(in crate::raw) type Brand<'v> = PhantomData<fn(&'v ()) -> &'v ()>;
 /// A heap whose world is stopped, to look at.
 ///
 /// It stays on its thread: there is one set of visited marks, in the objects' headers.
-pub struct StoppedHeap<'v> {
+///
+/// Between collections, and before a collection has marked, weak references and labels may lead to
+/// objects that nothing else reaches, and that the next marking finds dead. A view of the
+/// other type, [`MarkedHeap`], exists only after marking.
+pub struct StoppedHeap<'v, S = Unmarked> {
     pub(in crate::raw) heap: &'v HeapInner,
     /// Made when somebody asks for them.
     classes: OnceCell<Vec<ClassInfo>>,
@@ -46,14 +56,63 @@ pub struct StoppedHeap<'v> {
     /// Ephemerons whose keys are dead.
     pub(in crate::raw) lapsed: OnceCell<HashSet<Raw>>,
     /// The collection that this view is part of.
-    pub(in crate::raw) collecting: Option<RefCell<Collecting>>,
+    pub(in crate::raw) collection: Option<&'v RefCell<dyn Ridden + 'v>>,
     pub(in crate::raw) brand: Brand<'v>,
+    state: PhantomData<S>,
 }
+
+/// The state of a view that may lead to what the next marking finds dead.
+pub enum Unmarked {}
+
+/// The state of a view that shows nothing but what lives.
+pub enum Marked {}
+
+/// A stopped heap in the middle of a full collection, when all that lives is marked, and weak
+/// references and labels of what does not live are gone: nothing that the collection frees can be
+/// reached through it. (What waits for its finalizer can, and is not freed.)
+pub type MarkedHeap<'v> = StoppedHeap<'v, Marked>;
 
 impl<'v> StoppedHeap<'v> {
     /// # Safety
     /// The world is stopped and stays so while the view exists.
     pub(crate) unsafe fn new(heap: &'v HeapInner, asker: Option<&'v MutatorShared>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with_state(heap, asker, None) }
+    }
+
+    /// A view that is part of a collection, which is about to mark.
+    ///
+    /// # Safety
+    /// As [`Self::new`].
+    pub(crate) unsafe fn riding(
+        heap: &'v HeapInner,
+        asker: Option<&'v MutatorShared>,
+        collection: &'v RefCell<dyn Ridden + 'v>,
+    ) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with_state(heap, asker, Some(collection)) }
+    }
+}
+
+impl<'v> MarkedHeap<'v> {
+    /// # Safety
+    /// The world is stopped and stays so while the view exists. A full collection has marked all
+    /// that lives, has cleared all weak references to the rest and forgotten its labels, and
+    /// frees nothing meanwhile.
+    pub(crate) unsafe fn marked(heap: &'v HeapInner) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with_state(heap, None, None) }
+    }
+}
+
+impl<'v, S> StoppedHeap<'v, S> {
+    /// # Safety
+    /// The world is stopped and stays so while the view exists; and what its state promises.
+    unsafe fn with_state(
+        heap: &'v HeapInner,
+        asker: Option<&'v MutatorShared>,
+        collection: Option<&'v RefCell<dyn Ridden + 'v>>,
+    ) -> Self {
         let traces = heap.classes.iter().map(|class| class.trace);
         let (mutators, threads) = heap.threads().into_iter().unzip();
         Self {
@@ -64,8 +123,9 @@ impl<'v> StoppedHeap<'v> {
             threads,
             asker,
             lapsed: OnceCell::new(),
-            collecting: None,
+            collection,
             brand: PhantomData,
+            state: PhantomData,
         }
     }
 
@@ -88,8 +148,8 @@ impl<'v> StoppedHeap<'v> {
         self.held_by(handle.cell())
     }
 
-    /// The object that a weak handle refers to, whoever asks. In the middle of a collection it
-    /// may turn out to be dead.
+    /// The object that a weak handle refers to, whoever asks. Before a collection has marked it may
+    /// turn out to be dead.
     pub fn held_weakly(&self, handle: &Weak<Object>) -> Option<ObjectId<'v>> {
         self.held_by(handle.cell())
     }
@@ -204,7 +264,7 @@ pub(in crate::raw) unsafe fn text_at(base: Base, raw: Raw, class: &ClassInfo) ->
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-impl<'v> HeapView for StoppedHeap<'v> {
+impl<'v, S> HeapView for StoppedHeap<'v, S> {
     type Object = ObjectId<'v>;
 
     fn classes(&self) -> &[ClassInfo] {
@@ -381,7 +441,12 @@ impl<'v> HeapView for StoppedHeap<'v> {
     }
 }
 
-impl<'v> StoppedHeap<'v> {
+impl<'v, S> StoppedHeap<'v, S> {
+    /// An object of the stopped heap.
+    pub(crate) fn object(&self, raw: Raw) -> ObjectId<'v> {
+        ObjectId(raw, self.brand)
+    }
+
     /// What the slot at an offset refers to.
     ///
     /// # Safety

@@ -1,0 +1,79 @@
+//! Running out of memory: the error that says what was asked for and what fills the heap.
+
+use heaphound_heap::ClassId;
+
+use crate::check::{Check, Counted, Needs};
+use crate::collect::{Cause, Kind, Request};
+use crate::error::{ClassShare, OutOfMemory, Shortage};
+use crate::findings::Found;
+use crate::heap::HeapInner;
+use crate::raw::{MarkedHeap, Mutator, PlainData};
+
+/// Counts the live objects and bytes of each class, once.
+#[derive(Default)]
+struct Census {
+    classes: Vec<ClassShare>,
+    live_bytes: usize,
+}
+
+impl Check for Census {
+    fn needs(&mut self) -> Needs {
+        Needs::all_instances()
+    }
+
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
+        found.skip();
+        self.live_bytes = counted.bytes;
+        let classes = (1..=heap.heap().classes.count() as u32).map(ClassId);
+        let shares = classes.map(|id| {
+            let (objects, bytes) = counted.instances(id);
+            ClassShare {
+                class: heap.heap().classes.get(id).info.name.clone(),
+                objects,
+                bytes,
+            }
+        });
+        self.classes = shares.filter(|it| it.objects > 0).collect();
+    }
+}
+
+impl HeapInner {
+    /// The error that says what memory was asked for and what holds it.
+    pub(crate) fn out_of_memory(
+        &self,
+        mutator: &mut Mutator<'_>,
+        asked_bytes: usize,
+    ) -> OutOfMemory {
+        let mut census = Census::default();
+        self.collect_with(
+            mutator.shared,
+            Request {
+                check: Some(&mut census),
+                ..Request::new(Kind::Full, Cause::OutOfMemory)
+            },
+        );
+        let mut classes = census.classes;
+        classes.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
+        classes.truncate(5);
+        let error = OutOfMemory(Box::new(Shortage {
+            asked_bytes,
+            live_bytes: census.live_bytes,
+            external_bytes: self.space.external(),
+            max_bytes: self.config.max_bytes,
+            classes,
+            snapshot: self.write_snapshot(mutator),
+            halted: None,
+        }));
+        tracing::error!(heap = self.id, "{error}");
+        error
+    }
+
+    fn write_snapshot(
+        &self,
+        mutator: &mut Mutator<'_>,
+    ) -> Option<Result<std::path::PathBuf, String>> {
+        let path = self.config.snapshot_on_oom.clone()?;
+        let written = mutator.write_heap(&path, PlainData::All);
+        Some(written.map(|()| path).map_err(|error| error.to_string()))
+    }
+}

@@ -1,0 +1,73 @@
+//! What only a heap whose objects are marked can be asked.
+
+use std::collections::HashMap;
+
+use heaphound_heap::ClassId;
+use heaphound_heap::view::{HeapView, Place};
+
+use crate::raw::memory::address::Raw;
+use crate::raw::views::stopped::{MarkedHeap, ObjectId};
+
+impl<'v> MarkedHeap<'v> {
+    /// Whether an object lives. It need not be known to.
+    pub(crate) fn lives(&self, raw: Raw) -> bool {
+        // SAFETY: callers pass references that were live at the last collection, and nothing is
+        // freed before the sweep.
+        let word = unsafe { self.heap.base.header(raw) }.load();
+        word.is_marked(self.heap.space.epoch())
+    }
+
+    /// The live instances of a class, or of its subclasses too, up to `limit`, in the order of
+    /// addresses.
+    pub(crate) fn instances(
+        &self,
+        is_one: &dyn Fn(ClassId) -> bool,
+        limit: usize,
+    ) -> Vec<ObjectId<'v>> {
+        let mut found = Vec::new();
+        if limit == 0 {
+            return found;
+        }
+        let epoch = self.heap.space.epoch();
+        self.heap.space.for_each_object(|raw| {
+            // SAFETY: an object of the stopped heap.
+            let word = unsafe { self.heap.base.header(raw) }.load();
+            if found.len() < limit && word.is_marked(epoch) && is_one(ClassId(word.class()))
+            {
+                found.push(self.object(raw));
+            }
+        });
+        found.sort_unstable();
+        found
+    }
+
+    /// The slots of marked objects that refer to each of these, up to some number.
+    pub(crate) fn referrers(
+        &self,
+        objects: &[ObjectId<'v>],
+    ) -> HashMap<ObjectId<'v>, Vec<(ObjectId<'v>, Place)>> {
+        const MOST: usize = 64;
+        let mut found: HashMap<_, Vec<_>> = objects.iter().map(|&it| (it, Vec::new())).collect();
+        if found.is_empty() {
+            return found;
+        }
+        let epoch = self.heap.space.epoch();
+        self.heap.space.for_each_object(|raw| {
+            // SAFETY: an object of the stopped heap.
+            let word = unsafe { self.heap.base.header(raw) }.load();
+            if !word.is_marked(epoch) {
+                return;
+            }
+            let from = self.object(raw);
+            self.for_each_strong_edge(from, |place, to| {
+                if let Some(list) = found.get_mut(&to)
+                    && list.len() < MOST
+                {
+                    list.push((from, place));
+                }
+            });
+        });
+        found.values_mut().for_each(|list| list.sort_unstable());
+        found
+    }
+}

@@ -17,14 +17,13 @@
 //!   regions may overlap. All owners together may enter a bounded number of objects; what
 //!   could not be checked for that is reported.
 //!
-//! This nominates; what is said about it, with paths, is decided by `assertions.rs`.
+//! This nominates; what is said about it, with paths, is decided by `heaphound_heap::assertion`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::{Filter, Visit};
-use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, FieldKind};
 
 use crate::assertions::Forced;
@@ -731,33 +730,8 @@ impl<'v> StoppedHeap<'v> {
         ObjectId(raw, self.brand)
     }
 
-    /// The slots of marked objects that refer to each of these, up to some number.
-    pub(crate) fn referrers(
-        &self,
-        objects: &[ObjectId<'v>],
-    ) -> HashMap<ObjectId<'v>, Vec<(ObjectId<'v>, Place)>> {
-        const MOST: usize = 64;
-        let mut found: HashMap<_, Vec<_>> = objects.iter().map(|&it| (it, Vec::new())).collect();
-        if found.is_empty() {
-            return found;
-        }
-        let epoch = self.heap.space.epoch();
-        self.heap.space.for_each_object(|raw| {
-            // SAFETY: an object of the stopped heap.
-            let word = unsafe { self.heap.base.header(raw) }.load();
-            if !word.is_marked(epoch) {
-                return;
-            }
-            let from = self.object(raw);
-            self.for_each_strong_edge(from, |place, to| {
-                if let Some(list) = found.get_mut(&to)
-                    && list.len() < MOST
-                {
-                    list.push((from, place));
-                }
-            });
-        });
-        found.values_mut().for_each(|list| list.sort_unstable());
-        found
+    /// Where an object is.
+    pub(crate) fn raw(&self, object: ObjectId<'v>) -> Raw {
+        object.0
     }
 }

@@ -2,10 +2,8 @@
 //!
 //! Each assertion remembers its *site*: kind, place in the program, message, reaction. A
 //! violation becomes a finding with the path that proves it, once: what stands from
-//! collection to collection is counted. What counts as a violation is in `raw/check.rs`, what
-//! is said about it in `telling.rs`; here is who asserted what, what is known, and what is done.
-
-mod telling;
+//! collection to collection is counted. What counts as a violation is in `raw/marking/check.rs`, what
+//! is said about it in [`heaphound_heap::assertion`]; here is who asserted what, what is known, and what is done.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -13,46 +11,15 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use heaphound_heap::ClassId;
+pub use heaphound_heap::assertion::AssertionKind;
+use heaphound_heap::assertion::{
+    self, Breach, Described, Description, Excess, Limit, Stated, describe_class, not_checked,
+};
 use heaphound_heap::finding::{Finding, Fingerprint};
 
-pub(crate) use self::telling::paths_to;
-use self::telling::{Described, join, not_checked};
 use crate::inquiry::Found;
 use crate::raw::marking::check::{Entry, Follows, Pair, SiteId, Table};
 use crate::raw::{ObjectId, Raw, StoppedHeap};
-
-/// What is asserted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum AssertionKind {
-    /// The object is unreachable.
-    Dead,
-    /// What the thread allocated in a region is unreachable.
-    Region,
-    /// A class has at most so many instances.
-    Instances,
-    /// The instances of a class take at most so many bytes.
-    Volume,
-    /// At most one slot or static refers to the object.
-    Unshared,
-    /// If the object is reachable, then also through its owner.
-    OwnedBy,
-}
-
-impl AssertionKind {
-    const COUNT: usize = 6;
-
-    /// The kind of the findings that say it failed.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Dead => "asserted-dead",
-            Self::Region => "region-not-dead",
-            Self::Instances => "too-many-instances",
-            Self::Volume => "too-much-volume",
-            Self::Unshared => "asserted-unshared",
-            Self::OwnedBy => "not-owned",
-        }
-    }
-}
 
 /// What happens when an assertion fails.
 #[derive(Clone, Default)]
@@ -235,6 +202,29 @@ pub(crate) struct Violation {
     pub(crate) references: usize,
     /// Whether an owner of it is still alive.
     pub(crate) owner_lives: bool,
+}
+
+impl Violation {
+    /// As it is described.
+    fn on<'v>(&self, view: &StoppedHeap<'v>) -> assertion::Violation<ObjectId<'v>> {
+        assertion::Violation {
+            breach: match self.kind {
+                AssertionKind::Dead => Breach::Dead,
+                AssertionKind::Region => Breach::Region,
+                AssertionKind::Unshared => Breach::Shared {
+                    references: self.references,
+                },
+                AssertionKind::OwnedBy => Breach::NotOwned {
+                    owner_lives: self.owner_lives,
+                },
+                AssertionKind::Instances | AssertionKind::Volume => {
+                    unreachable!("about classes")
+                }
+            },
+            assertion: self.site,
+            object: view.object(self.raw),
+        }
+    }
 }
 
 /// One in so many objects is many.
@@ -490,27 +480,25 @@ impl Assertions {
                 None => fresh.push(violation),
             }
         }
-        let mut found: BTreeMap<Fingerprint, (Finding, SiteId)> = BTreeMap::new();
+        let mut found: BTreeMap<Fingerprint, (Description, SiteId)> = BTreeMap::new();
         let mut sites: Vec<(Fingerprint, SiteId)> = Vec::new();
-        for (violation, described) in self.describe(view, collection, fresh) {
+        let fresh = fresh.iter().map(|it| it.on(view)).collect();
+        for (violation, described) in assertion::describe(view, fresh) {
+            let site = violation.assertion;
             let fingerprint = match described {
                 Described::As(fingerprint) => fingerprint,
-                Described::In(finding) => {
-                    let fingerprint = finding.fingerprint();
+                Described::In(one) => {
+                    let fingerprint = one.fingerprint();
                     found
                         .entry(fingerprint)
-                        .and_modify(|(all, _)| join(all, &finding))
-                        .or_insert((*finding, violation.site));
+                        .and_modify(|(all, _)| all.join(&one))
+                        .or_insert((*one, site));
                     fingerprint
                 }
             };
-            sites.push((fingerprint, violation.site));
-            stand(
-                &mut self.standing,
-                violation.kind,
-                violation.raw,
-                fingerprint,
-            );
+            sites.push((fingerprint, site));
+            let (kind, raw) = (violation.breach.kind(), view.raw(violation.object));
+            stand(&mut self.standing, kind, raw, fingerprint);
         }
         let key = |it: &ClassAssertion| (it.site, it.class);
         let failed = |known: &_| classes.iter().any(|(it, ..)| key(it) == *known);
@@ -525,19 +513,20 @@ impl Assertions {
                 count(known, amount);
                 continue;
             }
-            let finding = self.describe_class(view, collection, &assertion, amount, &instances);
-            let fingerprint = finding.fingerprint();
+            let excess = self.excess(&assertion, amount, instances);
+            let description = describe_class(view, &excess);
+            let fingerprint = description.fingerprint();
             count(fingerprint, amount);
             self.standing_classes.insert(key(&assertion), fingerprint);
             sites.push((fingerprint, assertion.site));
-            found.insert(fingerprint, (finding, assertion.site));
+            found.insert(fingerprint, (description, assertion.site));
         }
         let mut verdict = Verdict::default();
         if !unchecked.is_empty() {
-            let finding = not_checked(collection, unchecked.len());
-            let fingerprint = finding.fingerprint();
+            let description = not_checked(unchecked.len());
+            let fingerprint = description.fingerprint();
             counts.insert(fingerprint, unchecked.len());
-            found.insert(fingerprint, (finding, SiteId::MAX));
+            found.insert(fingerprint, (description, SiteId::MAX));
         }
         let mut told: HashSet<(Fingerprint, ReactionKey)> = HashSet::new();
         for (&fingerprint, &objects) in &counts {
@@ -554,9 +543,10 @@ impl Assertions {
                 }
                 continue;
             }
-            let Some((finding, site)) = new else {
+            let Some((description, site)) = new else {
                 continue;
             };
+            let finding = self.finding(description, site, collection);
             let suppressed = self.suppressions.get(&fingerprint).cloned();
             if suppressed.is_none() {
                 let reaction = self.reaction(site);
@@ -582,6 +572,38 @@ impl Assertions {
             }
         }
         verdict
+    }
+
+    /// The finding that a description is, where it was stated.
+    fn finding(&self, description: Description, site: SiteId, collection: u64) -> Finding {
+        let site = self.sites.get(site as usize);
+        let place = site.map(|site| site.place.to_string());
+        description.finding(&Stated {
+            place: place.as_deref(),
+            message: site.and_then(|site| site.message.as_deref()),
+            collection: Some(collection),
+        })
+    }
+
+    fn excess<'v>(
+        &self,
+        assertion: &ClassAssertion,
+        amount: usize,
+        sample: Vec<ObjectId<'v>>,
+    ) -> Excess<ObjectId<'v>> {
+        let limit = assertion.limit as u64;
+        let (limit, instances) = match self.sites[assertion.site as usize].kind {
+            AssertionKind::Instances => (Limit::Instances(limit), amount),
+            _ => (Limit::Volume(limit), sample.len()),
+        };
+        Excess {
+            limit,
+            class: assertion.class,
+            subclasses: assertion.subclasses,
+            amount: amount as u64,
+            instances,
+            sample,
+        }
     }
 
     /// Whether an assertion is to be made true.

@@ -6,13 +6,14 @@ use std::sync::MutexGuard;
 use std::thread;
 
 use heaphound_heap::ClassId;
+use heaphound_heap::assertion::paths_to;
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
 use heaphound_heap::path::named;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
 
 use crate::assertions::{
-    AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing, paths_to,
+    AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing,
 };
 use crate::heap::{Heap, HeapInner};
 use crate::raw::marking::check::{Entry, Pair, SiteId, TAKEN_BACK};

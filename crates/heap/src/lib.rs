@@ -5,11 +5,12 @@
 //! things ([`class`], [`root`], [`value`]), shows a stopped heap of any origin as a
 //! [`view::HeapView`], keeps one in memory ([`snapshot`]), traces it on several threads
 //! ([`mod@trace`], [`pool`]), and answers: [`probe`]s, [`path`]s, [`set`]s of objects, all told as
-//! [`finding`]s; how much of it a program can afford is [`overhead`]'s business.
+//! [`finding`]s; what GC [`assertion`]s mean; how much of it a program can afford is [`overhead`]'s business.
 //!
 //! Nothing here knows how a live heap stores its objects, and nothing here does I/O.
 #![forbid(unsafe_code)]
 
+pub mod assertion;
 pub mod class;
 #[doc(hidden)]
 pub mod crew;

@@ -180,6 +180,25 @@ impl<'s, T: Traceable> Reached<'s, T> {
     ) -> Self {
         let wanted: ObjectSet<T::Object> = targets.iter().copied().collect();
         let mut found: HashMap<T::Object, u32> = HashMap::new();
+        let mut reached = Self::walk(view, visits, search, wanted.is_empty(), |number, object| {
+            if wanted.has(object) {
+                found.insert(object, number);
+            }
+            found.len() == wanted.len()
+        });
+        reached.found = found;
+        reached
+    }
+
+    /// Searches until `is_last` says so of an object, or all is searched; not at all, if it is
+    /// over before it begins. Nothing is found yet.
+    fn walk(
+        view: &'s T,
+        visits: &mut T::Visits<'_>,
+        search: &Search<'_, T::Object>,
+        mut is_over: bool,
+        mut is_last: impl FnMut(u32, T::Object) -> bool,
+    ) -> Self {
         visits.reserve(1);
         let mark = visits.fresh();
         for &object in search.avoid {
@@ -193,11 +212,9 @@ impl<'s, T: Traceable> Reached<'s, T> {
             }
         }
         let mut next = 0;
-        while next < queue.len() && found.len() < wanted.len() {
+        while next < queue.len() && !is_over {
             let (object, _) = queue[next];
-            if wanted.has(object) {
-                found.insert(object, next as u32);
-            }
+            is_over = is_last(next as u32, object);
             view.for_each_target(object, |to| {
                 if visits.set(to, mark) {
                     queue.push((to, next as u32));
@@ -209,7 +226,7 @@ impl<'s, T: Traceable> Reached<'s, T> {
             view,
             starts,
             queue,
-            found,
+            found: HashMap::new(),
             places: RefCell::default(),
         }
     }
@@ -272,6 +289,63 @@ impl<'s, T: Traceable> Reached<'s, T> {
             first
         });
         places[&to]
+    }
+}
+
+/// The first edges that lead to each of several objects, by one search: nearest first.
+pub struct Arrivals<'s, T: Traceable> {
+    /// The ways to where the edges start.
+    reached: Reached<'s, T>,
+    edges: HashMap<T::Object, Vec<(T::Object, Place)>>,
+}
+
+impl<'s, T: Traceable> Arrivals<'s, T> {
+    /// Searches until `most` edges to each target are found, or all is searched.
+    pub fn new(
+        view: &'s T,
+        visits: &mut T::Visits<'_>,
+        search: &Search<'_, T::Object>,
+        targets: &[T::Object],
+        most: usize,
+    ) -> Self {
+        let targets = targets.iter().map(|&target| (target, Vec::new()));
+        let mut edges: HashMap<T::Object, Vec<(T::Object, Place)>> = targets.collect();
+        let mut found: HashMap<T::Object, u32> = HashMap::new();
+        let mut left = edges.len() * most;
+        let mut reached = Reached::walk(view, visits, search, left == 0, |number, object| {
+            let mut leads = false;
+            view.for_each_target(object, |to| leads |= edges.contains_key(&to));
+            if leads {
+                view.for_each_strong_edge(object, |place, to| {
+                    if let Some(edges) = edges.get_mut(&to)
+                        && edges.len() < most
+                    {
+                        edges.push((object, place));
+                        found.insert(object, number);
+                        left -= 1;
+                    }
+                });
+            }
+            left == 0
+        });
+        reached.found = found;
+        Self { reached, edges }
+    }
+
+    /// The edges that lead to one of the targets, each as an object and the slot that refers to it.
+    pub fn edges(&self, target: T::Object) -> &[(T::Object, Place)] {
+        self.edges.get(&target).map_or(&[], |edges| edges)
+    }
+
+    /// A path to one of the targets for each of these edges.
+    pub fn trails(&self, target: T::Object) -> impl Iterator<Item = Trail<T::Object>> {
+        let edges = self.edges(target).iter();
+        edges.filter_map(move |&(source, place)| {
+            let mut trail = self.reached.trail(source)?;
+            trail.places.push(place);
+            trail.objects.push(target);
+            Some(trail)
+        })
     }
 }
 

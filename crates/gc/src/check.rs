@@ -11,6 +11,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -18,7 +19,6 @@ use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassId;
 use heaphound_heap::finding::{Finding, Severity};
-use heaphound_heap::sync::Mutex;
 
 use crate::findings::{Found, Listener, Reaction};
 use crate::heap::{Heap, HeapInner};
@@ -42,6 +42,51 @@ pub trait Check {
     /// still meanwhile, and what is dead has not been freed yet.
     fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
         let _ = (heap, counted, found);
+    }
+}
+
+/// A check that looks at every n-th full collection only.
+pub struct Every<C> {
+    check: C,
+    every: NonZeroU32,
+    seen: u64,
+}
+
+impl<C: Check> Every<C> {
+    /// Lets a check look at every n-th full collection.
+    pub fn nth(every: NonZeroU32, check: C) -> Self {
+        Self {
+            check,
+            every,
+            seen: 0,
+        }
+    }
+
+    fn looks(&self) -> bool {
+        self.seen.is_multiple_of(self.every.get().into())
+    }
+}
+
+impl<C: Check> Check for Every<C> {
+    fn needs(&mut self) -> Needs {
+        self.seen += 1;
+        match self.looks() {
+            true => self.check.needs(),
+            false => Needs::nothing(),
+        }
+    }
+
+    fn before(&mut self, heap: &StoppedHeap<'_>) {
+        if self.looks() {
+            self.check.before(heap);
+        }
+    }
+
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
+        match self.looks() {
+            true => self.check.conclude(heap, counted, found),
+            false => found.skip(),
+        }
     }
 }
 
@@ -191,7 +236,7 @@ pub(crate) struct Checks {
     taken: bool,
     /// The numbers of those that were dropped meanwhile.
     gone: Vec<u64>,
-    shared: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    companions: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
 }
 
 struct Registered {
@@ -258,16 +303,11 @@ impl Heap {
 
     /// Something of which a heap has one: made when it is first asked for. A check that serves many
     /// who register one by one keeps them there.
-    pub fn shared<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+    pub fn companion<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut checks = self.inner().checks.lock().unwrap();
-        let made = checks.shared.entry(TypeId::of::<T>());
+        let made = checks.companions.entry(TypeId::of::<T>());
         let made = made.or_insert_with(|| Arc::new(make())).clone();
         made.downcast().expect("it is kept under its type")
-    }
-
-    /// Forgets who listened: what is found is new to whoever comes next.
-    pub fn forget_listener(&self, listener: &Listener) {
-        self.inner().ledger.lock().unwrap().forget(listener.id());
     }
 }
 

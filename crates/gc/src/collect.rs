@@ -25,18 +25,17 @@
 //! A full collection marks once. It marks again in three cases, which statistics tell
 //! ([`Remark`]): a trace that a check ran in step 5 was cut short by a panic; step 6; step 8.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassId;
 use heaphound_heap::root::RootSet;
 
-use crate::assertions::{AssertionCheck, Forced};
+use crate::assertions::AssertionCheck;
 use crate::check::{Check, Counted, Graph, Instances, Needs, RunningChecks};
 use crate::findings::{Announcements, Listener, Reaction};
 use crate::heap::HeapInner;
@@ -392,7 +391,12 @@ impl HeapInner {
         }
         stats.mark_time += marking.time;
         let recounted = stats.remarks.contains(&Remark::OtherShapes);
-        let Marking { marked, counts, started, .. } = marking;
+        let Marking {
+            marked,
+            counts,
+            started,
+            ..
+        } = marking;
         let mut live = Live {
             allocated_bytes: collector.allocated_bytes,
             collection: stats.number,
@@ -428,8 +432,7 @@ impl HeapInner {
     ) -> (Live, Announcements) {
         let mut announcements = Announcements::default();
         for number in 0..checks.len() {
-            let mut found =
-                self.with_marked(|heap| checks.conclude(number, heap, &live.counted()));
+            let mut found = self.with_marked(|heap| checks.conclude(number, heap, &live.counted()));
             let forced = std::mem::take(&mut found.forced);
             let mut ledger = self.ledger.lock().unwrap();
             ledger.note(stats.number, found, &mut announcements);

@@ -12,11 +12,10 @@ use heaphound_heap::path::named;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
 
-use crate::assertions::{
-    AssertionKind, Assertions, ClassAssertion, Known, Reaction, Site, Standing,
-};
+use crate::assertions::tables::{Entry, Pair, SiteId, TAKEN_BACK};
+use crate::assertions::{AssertionKind, Assertions, ClassAssertion, Site, Standing};
+use crate::findings::Reaction;
 use crate::heap::{Heap, HeapInner};
-use crate::raw::marking::check::{Entry, Pair, SiteId, TAKEN_BACK};
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::objects::header::Word;
 use crate::raw::{Managed, Mutator, Object, ObjectId, Raw, Subject, Weak};
@@ -496,17 +495,5 @@ impl Heap {
         drop(assertions);
         // Now that nothing is locked: to drop a callback may run anything.
         drop(before);
-    }
-
-    /// What assertions have found so far.
-    pub fn findings(&self) -> Vec<Known> {
-        self.inner().assertions.lock().unwrap().known()
-    }
-
-    /// Keeps a finding from being reported: it is only counted.
-    pub fn suppress(&self, fingerprint: Fingerprint, reason: impl Into<String>) {
-        let reason = reason.into();
-        let mut assertions = self.inner().assertions.lock().unwrap();
-        assertions.suppress(fingerprint, reason);
     }
 }

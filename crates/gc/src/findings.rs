@@ -184,6 +184,11 @@ impl<'f> Found<'f> {
         self.silent.insert(self.listener.id);
     }
 
+    /// Forgets one of several listeners that a check serves, who does not listen any more.
+    pub fn forget(&mut self, listener: &Listener) {
+        self.ledger.lock().unwrap().forget(listener.id);
+    }
+
     /// Whether a finding with that fingerprint has not been announced to the check's listener yet.
     pub fn is_new(&self, fingerprint: Fingerprint) -> bool {
         let ledger = self.ledger.lock().unwrap();
@@ -349,11 +354,6 @@ impl Ledger {
     pub(crate) fn forget(&mut self, listener: u64) {
         self.heard.retain(|(id, _)| *id != listener);
         self.standing.remove(&listener);
-    }
-
-    /// Whether a finding with that fingerprint is known.
-    pub(crate) fn knows(&self, fingerprint: Fingerprint) -> bool {
-        self.known.contains_key(&fingerprint)
     }
 }
 

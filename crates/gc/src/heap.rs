@@ -149,11 +149,6 @@ impl Heap {
         Ok(Self { inner })
     }
 
-    #[inline]
-    pub(crate) fn shared(&self) -> &Arc<HeapInner> {
-        &self.inner
-    }
-
     pub(crate) fn inner(&self) -> &HeapInner {
         &self.inner
     }
@@ -343,5 +338,30 @@ impl HeapInner {
             };
             f(&root, cell);
         }
+    }
+}
+
+impl crate::raw::Mutator<'_> {
+    /// Returns the number of threads that collect.
+    pub fn collector_threads(&self) -> usize {
+        self.heap.config.collector_threads
+    }
+
+    /// Returns the classes that the heap has by now: those of which something was allocated or said.
+    pub fn classes(&self) -> Vec<heaphound_heap::ClassInfo> {
+        let classes = self.heap.classes.iter();
+        classes.map(|class| class.info.clone()).collect()
+    }
+
+    /// Makes a class known to the heap before anything of it is allocated, so that rules can
+    /// speak of it.
+    pub fn know_class<T: crate::raw::Managed + ?Sized>(&self) {
+        self.known_class(T::DESCRIPTOR);
+    }
+
+    /// Whether this share of what may be allocated until the next full collection has been:
+    /// 0 of it always has.
+    pub fn is_collection_due(&self, share: f64) -> bool {
+        self.heap.space.is_budget_used(share)
     }
 }

@@ -133,7 +133,7 @@ impl Mutator<'_> {
     }
 }
 
-impl<'v> StoppedHeap<'v> {
+impl<'v, S> StoppedHeap<'v, S> {
     /// The objects with a label, in order.
     pub fn labelled(&self, label: &str) -> Vec<ObjectId<'v>> {
         let labels = self.heap().labels.lock().unwrap();

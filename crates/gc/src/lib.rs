@@ -35,7 +35,7 @@ mod summaries;
 
 pub use ask::Asking;
 pub use assertions::AssertionKind;
-pub use check::{Check, Counted, Needs, Registration};
+pub use check::{Check, Counted, Every, Needs, Registration};
 pub use classes::TooManyClasses;
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
@@ -44,9 +44,9 @@ pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
-    Header, Init, Instance, Local, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, Owned, Pinned, Plain,
-    PlainArray, PlainCell, PlainData, Ref, RefArray, Root, Shape, Slot, Static, StoppedHeap,
-    StoppedVisits, Str, Subject, Unmarked, Var, Weak, WeakMap, WeakSlot,
+    Header, Init, Instance, Local, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, Owned,
+    Pinned, Plain, PlainArray, PlainCell, PlainData, Ref, RefArray, Root, Shape, Slot, Static,
+    StoppedHeap, StoppedVisits, Str, Subject, Unmarked, Var, Weak, WeakMap, WeakSlot,
 };
 pub use sites::AllocationSite;
 pub use stats::{Cause, CollectionStats, HeapStats, Kind, Remark};

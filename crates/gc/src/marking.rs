@@ -42,10 +42,8 @@ pub(crate) struct Marking<'h> {
 }
 
 /// Who looks before the roots are marked: the checks, and whoever asked for the collection.
-pub(crate) type Before<'b, 'h, 'r> = Option<(
-    &'b mut RunningChecks<'h, 'r>,
-    Option<&'b MutatorShared>,
-)>;
+pub(crate) type Before<'b, 'h, 'r> =
+    Option<(&'b mut RunningChecks<'h, 'r>, Option<&'b MutatorShared>)>;
 
 impl HeapInner {
     /// Marks everything that lives, in the form that serves what is needed. The trace words of the
@@ -234,9 +232,7 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
         let counters = std::mem::take(&mut self.counters).into_iter();
         let visitors = counters.zip(examiners.iter_mut());
         let mut visitors: Vec<Beside<'_, 'v, C, OVERLAPS>> = visitors
-            .map(|(counter, examiner)| {
-                Beside::new(counter, Showing::new(&mut **examiner, phase))
-            })
+            .map(|(counter, examiner)| Beside::new(counter, Showing::new(&mut **examiner, phase)))
             .collect();
         let before = self.marked.objects;
         while !starts.is_empty() {

@@ -78,7 +78,7 @@ impl Heap {
     }
 }
 
-impl StoppedHeap<'_> {
+impl<S> StoppedHeap<'_, S> {
     /// As [`Heap::allocation_sites`].
     pub fn allocation_sites(&self, class: ClassId) -> Vec<AllocationSite> {
         self.heap().allocation_sites(class)

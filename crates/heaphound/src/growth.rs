@@ -9,15 +9,14 @@
 //! ([`Heap::allocation_sites`]): exactly where there is one site, else those that were sampled most.
 //! That is a note: as more is sampled it changes, and the finding stays the same.
 
-use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use heaphound_analysis::cork::{self, Candidate, Cork, Options};
 use heaphound_gc::{
-    AllocationSite, Heap, Observed, Observer, Reaction, Registration, StoppedHeap, Wants,
+    AllocationSite, Check, Counted, Every, Found, Heap, MarkedHeap, Needs, Reaction, Registration,
 };
-use heaphound_heap::finding::{Evidence, Finding, Fingerprint};
+use heaphound_heap::finding::Evidence;
 use heaphound_heap::view::HeapView;
 
 /// A detector of growth, to be registered with a heap.
@@ -95,15 +94,10 @@ impl Growth {
             cork: Cork::new(self.options),
             candidates: Vec::new(),
         }));
-        let watcher = Watcher {
-            state: state.clone(),
-            told: HashSet::new(),
-            every: self.every.get(),
-            seen: 0,
-        };
+        let check = Every::nth(self.every, Watcher(state.clone()));
         GrowthWatch {
             state,
-            registration: heap.observe(Box::new(watcher), reaction),
+            registration: heap.watch(Box::new(check), reaction),
         }
     }
 }
@@ -166,55 +160,48 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
 }
 
 /// Watches a heap.
-struct Watcher {
-    state: Arc<Mutex<State>>,
-    told: HashSet<Fingerprint>,
-    every: u32,
-    seen: u64,
-}
+struct Watcher(Arc<Mutex<State>>);
 
-impl Observer for Watcher {
-    fn wants(&mut self) -> Wants {
-        self.seen += 1;
-        match self.seen.is_multiple_of(self.every.into()) {
-            true => Wants::Summary,
-            false => Wants::Nothing,
-        }
+impl Check for Watcher {
+    fn needs(&mut self) -> Needs {
+        Needs::summary()
     }
 
-    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
-        let mut state = lock(&self.state);
-        let Observed { summary, slots, .. } = *seen;
-        state.cork.observe(summary, slots, seen.allocated_bytes);
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
+        let Some(summary) = counted.summary else {
+            return;
+        };
+        let mut state = lock(&self.0);
+        let slots = counted.slots;
+        state.cork.observe(summary, slots, counted.allocated_bytes);
         let candidates = state.cork.candidates(summary, slots);
         state.candidates.clone_from(&candidates);
         drop(state);
-        let told = candidates.iter();
-        told.map(|it| self.describe(heap, seen, it)).collect()
+        for candidate in &candidates {
+            describe(heap, counted, candidate, found);
+        }
     }
 }
 
-impl Watcher {
-    /// A candidate as a finding; a new one with an object that shows it.
-    fn describe(
-        &mut self,
-        heap: &StoppedHeap<'_>,
-        seen: &Observed<'_>,
-        candidate: &Candidate,
-    ) -> Finding {
-        let classes = heap.classes();
-        let mut finding = cork::finding(candidate, classes, seen.slots, Some(seen.collection));
-        let sites = heap.allocation_sites(candidate.class);
-        if let Some(note) = allocated(&sites) {
-            finding.notes.insert(0, note);
-        }
-        if self.told.insert(finding.fingerprint()) {
-            let trail = cork::sample(heap, candidate, classes);
-            let path = trail.map(|trail| trail.describe(heap));
-            finding.evidence.extend(path.map(Evidence::example));
-        }
-        finding
+/// Adds a candidate as a finding; a new one with an object that shows it.
+fn describe(
+    heap: &MarkedHeap<'_>,
+    counted: &Counted<'_>,
+    candidate: &Candidate,
+    found: &mut Found<'_>,
+) {
+    let classes = heap.classes();
+    let mut finding = cork::finding(candidate, classes, counted.slots, Some(counted.collection));
+    let sites = heap.allocation_sites(candidate.class);
+    if let Some(note) = allocated(&sites) {
+        finding.notes.insert(0, note);
     }
+    if found.is_new(finding.fingerprint()) {
+        let trail = cork::sample(heap, candidate, classes);
+        let path = trail.map(|trail| trail.describe(heap));
+        finding.evidence.extend(path.map(Evidence::example));
+    }
+    found.add(finding);
 }
 
 /// Where a class is allocated, in words; sites come with that of most samples first.

@@ -51,12 +51,13 @@ pub use heaphound_analysis as analysis;
 pub use heaphound_deal as deal;
 pub use heaphound_derive::{Managed, Plain, deal};
 pub use heaphound_gc::{
-    AllocationSite, Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder,
-    ClassError, ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header,
-    Heap, HeapBuilder, HeapStats, HeapSummary, Inquiry, Instance, Invalidated, InvalidationOff,
-    Kind, Known, Local, Managed, Mutator, Object, ObjectId, Observed, Observer, OutOfMemory,
-    Pinned, Plain, PlainArray, PlainData, Reaction, Ref, RefArray, Region, Registration, Root,
-    Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Wants, Weak, WeakMap, WeakSlot,
+    AllocationSite, Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, Check,
+    ClassBuilder, ClassError, ClassShare, CollectionStats, Collector, Counted, DynClass, Every,
+    Expecting, Finalization, Found, Header, Heap, HeapBuilder, HeapStats, HeapSummary, Instance,
+    Invalidated, InvalidationOff, Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator,
+    Needs, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref,
+    RefArray, Region, Registration, Remark, Root, Slot, Static, StoppedHeap, Str, Subject,
+    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};

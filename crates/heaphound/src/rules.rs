@@ -13,6 +13,7 @@
 //! [`Deal::query`].
 
 use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, compile};
@@ -23,11 +24,11 @@ use heaphound_deal::plan::{Explain, Plans};
 use heaphound_deal::resolved::{Constant, FieldPlace, Resolved, Rule, Statement, Step};
 use heaphound_deal::verdict::{Answer, Verdict, rule_name};
 use heaphound_gc::{
-    Heap, Inquiry, Mutator, Object, ObjectId, Reaction, Registration, Root, StoppedHeap, Subject,
-    Weak,
+    Check, Counted, Found, Heap, Listener, MarkedHeap, Mutator, Needs, Object, ObjectId, Reaction,
+    Registration, Root, StoppedHeap, Subject, Weak,
 };
 use heaphound_heap::finding::{Finding, Named};
-use heaphound_heap::view::{HeapView, live_objects};
+use heaphound_heap::view::HeapView;
 use heaphound_heap::{ClassInfo, FieldKind};
 
 /// A text about a heap, and what its host variables stand for.
@@ -251,13 +252,7 @@ impl Deal {
         reaction: Option<Reaction>,
     ) -> Result<Registration, DealError> {
         self.compile_rules(m)?;
-        Ok(heap.inquire(
-            Box::new(Registered {
-                deal: self,
-                retired: false,
-            }),
-            reaction,
-        ))
+        Ok(RuleBook::of(heap).register(self, reaction.unwrap_or_default()))
     }
 
     /// Answers all queries of the text now, and whatever else of it asks for a value or a set,
@@ -386,12 +381,10 @@ impl Deal {
         }
     }
 
-    /// The weak host variable whose object is gone; or is about to go, being none of the `live`
-    /// ones.
-    fn orphan<'v>(&self, view: &StoppedHeap<'v>, live: Option<&[ObjectId<'v>]>) -> Option<&str> {
-        let is_gone = |object| live.is_some_and(|live| live.binary_search(&object).is_err());
+    /// The weak host variable whose object is gone.
+    fn orphan<S>(&self, view: &StoppedHeap<'_, S>) -> Option<&str> {
         let gone = self.hosts.iter().find(|(_, bound)| match bound {
-            Bound::Weak(handle) => view.held_weakly(handle).is_none_or(is_gone),
+            Bound::Weak(handle) => view.held_weakly(handle).is_none(),
             _ => false,
         });
         gone.map(|(name, _)| name.as_str())
@@ -491,33 +484,120 @@ fn has_weak_sources(resolved: &Resolved, classes: &[ClassInfo]) -> bool {
     paths.flat_map(|path| &path.steps).any(is_weak)
 }
 
-/// Rules that are checked at each full collection.
-struct Registered {
-    deal: Deal,
-    retired: bool,
+/// All rules that are checked at each full collection of a heap. They are one check, whoever
+/// registered them, so that they share traversals.
+#[derive(Default)]
+struct RuleBook {
+    rules: Mutex<Rules>,
 }
 
-impl Inquiry for Registered {
-    fn ask(&mut self, heap: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
-        if self.retired {
-            return Vec::new();
+#[derive(Default)]
+struct Rules {
+    /// Whether the heap knows of the book.
+    is_watching: bool,
+    last: u64,
+    registered: Vec<Registered>,
+    /// Those that were dropped since the last full collection.
+    gone: Vec<Listener>,
+}
+
+/// Rules that are checked at each full collection.
+struct Registered {
+    number: u64,
+    deal: Deal,
+    listener: Listener,
+    retired: bool,
+    /// What does not hold at the collection that runs.
+    findings: Vec<Finding>,
+}
+
+impl RuleBook {
+    /// The book of a heap.
+    fn of(heap: &Heap) -> Arc<Self> {
+        let book = heap.companion(Self::default);
+        if !std::mem::replace(&mut book.lock().is_watching, true) {
+            heap.watch(Box::new(BookCheck(book.clone())), None).keep();
         }
-        if let Some(name) = self.deal.orphan(heap, None) {
-            let note = self.died(name);
-            return self.retire(note);
+        book
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn register(self: Arc<Self>, deal: Deal, reaction: Reaction) -> Registration {
+        let mut rules = self.lock();
+        rules.last += 1;
+        let number = rules.last;
+        rules.registered.push(Registered {
+            number,
+            deal,
+            listener: Listener::new(reaction),
+            retired: false,
+            findings: Vec::new(),
+        });
+        drop(rules);
+        let book = Arc::downgrade(&self);
+        Registration::new(move || {
+            if let Some(book) = book.upgrade() {
+                let gone = book.remove(number);
+                // What it owns is dropped with nothing locked.
+                drop(gone);
+            }
+        })
+    }
+
+    fn remove(&self, number: u64) -> Option<Registered> {
+        let mut rules = self.lock();
+        let place = rules.registered.iter().position(|it| it.number == number)?;
+        let gone = rules.registered.remove(place);
+        rules.gone.push(gone.listener.clone());
+        Some(gone)
+    }
+}
+
+/// Checks the rules of a heap.
+struct BookCheck(Arc<RuleBook>);
+
+impl Check for BookCheck {
+    fn needs(&mut self) -> Needs {
+        let rules = self.0.lock();
+        match rules.registered.iter().all(|it| it.retired) {
+            true => Needs::nothing(),
+            false => Needs::survey(),
         }
-        let findings = self.deal.evaluate(heap, threads);
-        // It may fail only because its object is dead, which the collection has yet to find out.
-        let mut hosts = self.deal.hosts.iter();
-        if !findings.is_empty() && hosts.any(|it| matches!(it.1, Bound::Weak(_))) {
-            let mut live = live_objects(heap);
-            live.sort_unstable();
-            if let Some(name) = self.deal.orphan(heap, Some(&live)) {
-                let note = self.died(name);
-                return self.retire(note);
+    }
+
+    fn before(&mut self, heap: &StoppedHeap<'_>) {
+        let threads = heap.collector_threads();
+        let mut rules = self.0.lock();
+        for it in &mut rules.registered {
+            if !it.retired && it.deal.orphan(heap).is_none() {
+                it.findings = it.deal.evaluate(heap, threads);
             }
         }
-        findings
+    }
+
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, _: &Counted<'_>, found: &mut Found<'_>) {
+        let mut rules = self.0.lock();
+        rules.gone.drain(..).for_each(|it| found.forget(&it));
+        for it in &mut rules.registered {
+            let findings = std::mem::take(&mut it.findings);
+            if it.retired {
+                continue;
+            }
+            found.looked_for(&it.listener);
+            match it.deal.orphan(heap) {
+                // It may not hold only because its object is dead.
+                Some(name) => {
+                    found.add_for(&it.listener, it.died(name));
+                    it.retired = true;
+                }
+                None => findings
+                    .into_iter()
+                    .for_each(|finding| found.add_for(&it.listener, finding)),
+            }
+        }
     }
 }
 
@@ -528,11 +608,6 @@ impl Registered {
         let mut note = unanswered(&self.deal.title(), &why);
         note.severity = heaphound_heap::finding::Severity::Note;
         note
-    }
-
-    fn retire(&mut self, note: Finding) -> Vec<Finding> {
-        self.retired = true;
-        vec![note]
     }
 }
 

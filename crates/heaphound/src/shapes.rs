@@ -4,13 +4,11 @@
 //! [`heaphound_analysis::shape`]. Objects that offend, and their paths, are looked for only when
 //! a finding is new.
 
-use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use heaphound_analysis::shape::{self, Measure, Profile, Violation};
-use heaphound_gc::{Heap, Observed, Observer, Reaction, Registration, StoppedHeap, Wants};
-use heaphound_heap::finding::{Finding, Fingerprint};
+use heaphound_gc::{Check, Counted, Every, Found, Heap, MarkedHeap, Needs, Reaction, Registration};
 
 /// A detector of shapes, to be registered with a heap: it learns, or it tests.
 ///
@@ -94,13 +92,11 @@ impl Shapes {
         let watcher = Watcher {
             state: state.clone(),
             learns: self.learns,
-            told: HashSet::new(),
-            every: self.every.get(),
-            seen: 0,
         };
+        let check = Every::nth(self.every, watcher);
         ShapeWatch {
             state,
-            registration: heap.observe(Box::new(watcher), reaction),
+            registration: heap.watch(Box::new(check), reaction),
         }
     }
 }
@@ -149,39 +145,30 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
 struct Watcher {
     state: Arc<Mutex<State>>,
     learns: bool,
-    told: HashSet<Fingerprint>,
-    every: u32,
-    seen: u64,
 }
 
-impl Observer for Watcher {
-    fn wants(&mut self) -> Wants {
-        self.seen += 1;
-        match self.seen.is_multiple_of(self.every.into()) {
-            true => Wants::Shapes,
-            false => Wants::Nothing,
-        }
+impl Check for Watcher {
+    fn needs(&mut self) -> Needs {
+        Needs::shapes()
     }
 
-    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
-        let Some(shapes) = seen.shapes else {
-            return Vec::new();
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
+        let Some(shapes) = counted.shapes else {
+            return;
         };
         let mut state = lock(&self.state);
         state.measures = shapes.measures.to_vec();
         if self.learns {
-            state.profile.learn(shapes.measures);
-            return Vec::new();
+            return state.profile.learn(shapes.measures);
         }
         let violations = state.profile.test(shapes.measures);
         state.violations.clone_from(&violations);
         drop(state);
-        let mut findings = shape::findings(&violations, Some(seen.collection));
-        for finding in &mut findings {
-            if self.told.insert(finding.fingerprint()) {
-                shape::show_offenders(heap, shapes.backbones, &violations, finding);
+        for mut finding in shape::findings(&violations, Some(counted.collection)) {
+            if found.is_new(finding.fingerprint()) {
+                shape::show_offenders(heap, shapes.backbones, &violations, &mut finding);
             }
+            found.add(finding);
         }
-        findings
     }
 }

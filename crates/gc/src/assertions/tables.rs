@@ -211,4 +211,3 @@ fn resolve(pairs: &mut Vec<Pair>) {
     pairs.truncate(kept);
     pairs.retain(|pair| pair.site != TAKEN_BACK);
 }
-

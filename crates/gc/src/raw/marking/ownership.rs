@@ -15,14 +15,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heaphound_heap::trace::{Filter, Visit};
 
 use crate::assertions::tables::{Entry, Pair};
-use crate::heap::HeapInner;
 use crate::raw::marking::mark::{Ground, Start, Visitor, mark};
 use crate::raw::marking::marker::{Look, Marker, VisitMark};
 use crate::raw::marking::weak::{self, is_marked};
 use crate::raw::memory::address::Raw;
 use crate::raw::objects::header::Word;
 use crate::raw::objects::layout::Trace;
-use crate::raw::views::stopped::StoppedHeap;
+use crate::raw::views::stopped::MarkedHeap;
 
 /// What became of ownership assertions.
 pub(crate) struct Ownership {
@@ -34,23 +33,16 @@ pub(crate) struct Ownership {
     pub(crate) next: Raw,
 }
 
-impl HeapInner {
+impl MarkedHeap<'_> {
     /// Finds the ownees that are not owned. All live; pairs are sorted by owner; those of `from`
     /// and behind come first.
-    pub(crate) fn check_owners(
-        &self,
-        ground: Ground<'_>,
-        pairs: &[Pair],
-        from: Raw,
-        mut budget: usize,
-    ) -> Ownership {
-        // SAFETY: called by the collection, with the world stopped.
-        let view = unsafe { StoppedHeap::new(self, None) };
-        view.reserve(2);
+    pub(crate) fn check_owners(&self, pairs: &[Pair], from: Raw, mut budget: usize) -> Ownership {
+        let ground = self.ground();
+        self.reserve(2);
         // Marks are taken off again, so that the same two do for all owners.
         let marks = OwnerMarks {
-            visit: view.fresh(),
-            label: view.fresh(),
+            visit: self.fresh(),
+            label: self.fresh(),
         };
         // Pairs whose owner was not seen to reach the ownee.
         let mut missed: Vec<Pair> = Vec::new();
@@ -123,7 +115,7 @@ impl HeapInner {
         // A large region is worth waking the others for.
         let workers = match group.len() < SHARED_SCAN {
             true => 1,
-            false => self.config.collector_threads,
+            false => self.heap.config.collector_threads,
         };
         let left = AtomicUsize::new(usize::MAX);
         let mut scans: Vec<Scan<'_>> = (0..workers)
@@ -204,11 +196,11 @@ impl HeapInner {
         let mut starts: Vec<Start<()>> = starts.into_iter().map(Start::from).collect();
         let mut aside = Vec::new();
         while !starts.is_empty() && !is_over(scans) {
-            let (marked, back) = mark(ground, marker, &starts, std::mem::take(scans));
-            *scans = back;
-            aside.extend(marked.aside);
+            let drained = mark(ground, marker, &starts, std::mem::take(scans));
+            *scans = drained.visitors;
+            aside.extend(drained.aside.into_iter().map(|it| it.to));
             starts.clear();
-            self.add_values(ground, marked.ephemerons, &mut starts);
+            self.add_values(ground, drained.marked.ephemerons, &mut starts);
         }
         aside
     }
@@ -304,4 +296,3 @@ impl Visitor for Scan<'_> {
 fn is_over(scans: &[Scan<'_>]) -> bool {
     scans.iter().any(Scan::is_done)
 }
-

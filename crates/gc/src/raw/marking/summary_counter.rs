@@ -16,7 +16,7 @@
 //! (`summaries.rs`).
 
 use heaphound_analysis::slot::{SlotId, SlotIds};
-use heaphound_analysis::summary::{Counters, Summary};
+use heaphound_analysis::summary::Counters;
 use heaphound_heap::ClassId;
 use heaphound_heap::view::Place;
 

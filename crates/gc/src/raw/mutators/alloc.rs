@@ -9,7 +9,7 @@ use std::panic::Location;
 
 use heaphound_heap::ClassId;
 
-use crate::collect::{Cause, Kind};
+use crate::collect::{Cause, Kind, Request};
 use crate::error::OutOfMemory;
 use crate::raw::memory::address::{CARD, GRANULE, Raw};
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
@@ -376,7 +376,8 @@ impl<'a> Mutator<'a> {
                     true => Kind::Full,
                     false => Kind::Nursery,
                 };
-                self.heap.collect(self.shared, kind, Cause::Zeal, 0);
+                self.heap
+                    .collect_with(self.shared, Request::new(kind, Cause::Zeal));
                 self.heap.finish(self);
             } else {
                 self.shared.zeal_countdown.set(left - 1);
@@ -403,9 +404,11 @@ impl<'a> Mutator<'a> {
                 return Err(self.heap.out_of_memory(self, bytes));
             }
         }
-        let outcome = self
-            .heap
-            .collect(self.shared, kind, Cause::Allocation, bytes);
+        let request = Request {
+            bytes,
+            ..Request::new(kind, Cause::Allocation)
+        };
+        let outcome = self.heap.collect_with(self.shared, request);
         self.heap.finish(self);
         if outcome.over_limit {
             return Err(self.heap.out_of_memory(self, bytes));

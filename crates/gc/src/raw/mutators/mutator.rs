@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
 
-use crate::collect::{Cause, Kind};
+use crate::collect::{Cause, Kind, Request};
 use crate::error::Invalidated;
 use crate::heap::HeapInner;
 use crate::raw::memory::address::{Base, Raw};
@@ -533,14 +533,14 @@ impl<'a> Mutator<'a> {
     /// drops of what has died.
     pub fn collect(&mut self) {
         self.heap
-            .collect(self.shared, Kind::Full, Cause::Request, 0);
+            .collect_with(self.shared, Request::new(Kind::Full, Cause::Request));
         self.heap.finish(self);
     }
 
     /// Collects the nursery now; the whole heap where there is no nursery.
     pub fn collect_nursery(&mut self) {
         self.heap
-            .collect(self.shared, Kind::Nursery, Cause::Request, 0);
+            .collect_with(self.shared, Request::new(Kind::Nursery, Cause::Request));
         self.heap.finish(self);
     }
 }

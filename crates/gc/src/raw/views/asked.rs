@@ -27,10 +27,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::RootSet;
-use heaphound_heap::trace::{self, Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visits};
+use heaphound_heap::trace::{
+    self, Examiner, Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visits,
+};
 use heaphound_heap::view::HeapView;
 use heaphound_heap::{ClassId, FieldKind};
 
+use crate::check::{Check, RunningChecks};
 use crate::collect::{Cause, Kind, Request};
 use crate::heap::HeapInner;
 use crate::raw::marking::mark::{Ground, Marked, Start, Visitor, mark};
@@ -42,8 +45,7 @@ use crate::raw::objects::handle::{Root, Static, Weak};
 use crate::raw::objects::header::{Epoch, Word};
 use crate::raw::objects::layout::Trace;
 use crate::raw::objects::object::Managed;
-use crate::raw::views::stopped::{Brand, ObjectId, StoppedHeap};
-use crate::summaries::Wants;
+use crate::raw::views::stopped::{Brand, MarkedHeap, ObjectId, StoppedHeap, Unmarked};
 
 /// The last of the numbers that traces use; the two behind it stand for "none".
 const LAST: u8 = u8::MAX - 2;

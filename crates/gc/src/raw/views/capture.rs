@@ -237,10 +237,10 @@ impl<'v> StoppedHeap<'v> {
             starts.push(Raw(cell.load(Relaxed)).into());
         });
         while !starts.is_empty() {
-            let (marked, back) = mark(ground, marker, &starts, mappers);
-            mappers = back;
+            let drained = mark(ground, marker, &starts, mappers);
+            mappers = drained.visitors;
             starts.clear();
-            for &ephemeron in &marked.ephemerons {
+            for &ephemeron in &drained.marked.ephemerons {
                 if self.holds_values(ephemeron) {
                     weak::dependents(ground, ephemeron, &mut mappers[0], &mut starts);
                 }

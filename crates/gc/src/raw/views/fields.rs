@@ -111,7 +111,7 @@ unsafe fn read_bits(at: *const u8, width: u32) -> u64 {
     }
 }
 
-impl<'v> Readable for StoppedHeap<'v> {
+impl<'v, S> Readable for StoppedHeap<'v, S> {
     type Fields<'a>
         = StoppedFields<'a, 'v>
     where

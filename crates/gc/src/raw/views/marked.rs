@@ -1,9 +1,6 @@
 //! What only a heap whose objects are marked can be asked.
 
-use std::collections::HashMap;
-
 use heaphound_heap::ClassId;
-use heaphound_heap::view::{HeapView, Place};
 
 use crate::raw::memory::address::Raw;
 use crate::raw::views::stopped::{MarkedHeap, ObjectId};
@@ -32,42 +29,11 @@ impl<'v> MarkedHeap<'v> {
         self.heap.space.for_each_object(|raw| {
             // SAFETY: an object of the stopped heap.
             let word = unsafe { self.heap.base.header(raw) }.load();
-            if found.len() < limit && word.is_marked(epoch) && is_one(ClassId(word.class()))
-            {
+            if found.len() < limit && word.is_marked(epoch) && is_one(ClassId(word.class())) {
                 found.push(self.object(raw));
             }
         });
         found.sort_unstable();
-        found
-    }
-
-    /// The slots of marked objects that refer to each of these, up to some number.
-    pub(crate) fn referrers(
-        &self,
-        objects: &[ObjectId<'v>],
-    ) -> HashMap<ObjectId<'v>, Vec<(ObjectId<'v>, Place)>> {
-        const MOST: usize = 64;
-        let mut found: HashMap<_, Vec<_>> = objects.iter().map(|&it| (it, Vec::new())).collect();
-        if found.is_empty() {
-            return found;
-        }
-        let epoch = self.heap.space.epoch();
-        self.heap.space.for_each_object(|raw| {
-            // SAFETY: an object of the stopped heap.
-            let word = unsafe { self.heap.base.header(raw) }.load();
-            if !word.is_marked(epoch) {
-                return;
-            }
-            let from = self.object(raw);
-            self.for_each_strong_edge(from, |place, to| {
-                if let Some(list) = found.get_mut(&to)
-                    && list.len() < MOST
-                {
-                    list.push((from, place));
-                }
-            });
-        });
-        found.values_mut().for_each(|list| list.sort_unstable());
         found
     }
 }

@@ -159,6 +159,11 @@ impl<'v, S> StoppedHeap<'v, S> {
         self.heap.refers(raw).then_some(ObjectId(raw, self.brand))
     }
 
+    /// Returns the number of threads that collect.
+    pub fn collector_threads(&self) -> usize {
+        self.heap.config.collector_threads
+    }
+
     /// The name of the thread that stopped the heap.
     pub fn asker(&self) -> Option<&str> {
         let asker = self.asker?;

@@ -2,6 +2,8 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p heaphound-heap --test pool_loom --release`
 //!
+//! A binary of its own, because it is built with `--cfg loom` and nothing else is.
+//!
 //! Loom itself reports a worker that waits for ever as a deadlock, so that each
 //! model that ends also shows that no wake-up is lost.
 #![cfg(loom)]

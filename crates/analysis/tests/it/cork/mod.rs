@@ -1,0 +1,4 @@
+//! Growth, by simulation of volumes.
+
+mod chosen_by;
+mod held_out;

@@ -1,0 +1,10 @@
+//! Summaries, growth and shapes of heaps that were made up.
+
+mod cork;
+mod export;
+mod heaps;
+mod profile;
+mod shape;
+mod shape_alarms;
+mod structures;
+mod summaries;

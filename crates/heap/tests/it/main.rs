@@ -1,0 +1,9 @@
+//! Everything that `heaphound-heap` promises, in one binary.
+//!
+//! Elsewhere: the pool under loom (`../pool_loom.rs`).
+#![cfg(not(loom))]
+
+mod pool;
+mod probes;
+mod twins;
+mod view;

@@ -1,0 +1,7 @@
+//! GC assertions.
+#![cfg(feature = "assertions")]
+
+mod cases;
+mod kinds;
+mod misuse;
+mod random;

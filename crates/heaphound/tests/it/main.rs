@@ -1,0 +1,25 @@
+//! The live heap and everything that is asked of it, in one binary.
+//!
+//! Tests run side by side in one process: none may count on being alone in it. Elsewhere: what
+//! listens to the log (`../log.rs`).
+
+mod assertions;
+mod captures;
+mod classes;
+mod compile_fail;
+mod examples;
+mod growth;
+mod heap;
+mod heap_edges;
+mod invalidation;
+#[cfg(feature = "invalidation")]
+mod panic_hook;
+mod panics;
+mod probes;
+mod random_programs;
+mod reports;
+mod rules;
+mod sites;
+mod soak;
+mod summaries;
+mod threads;

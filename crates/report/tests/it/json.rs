@@ -1,0 +1,94 @@
+//! JSON is what its schema says, with everything that a report can have.
+
+use crate::schema;
+
+use heaphound_heap::finding::{Evidence, Finding, Hop, Named, Path, Severity};
+use heaphound_heap::{Root, RootKind};
+use heaphound_report::answer::{Amount, Kind};
+use heaphound_report::{Answer, Members, Report, Verdict, json};
+
+fn named(class: &str) -> Named {
+    Named {
+        name: format!("{class}#1"),
+        class: class.into(),
+    }
+}
+
+fn evidence(root: Option<Root>) -> Evidence {
+    let hop = |slot: &str, index| Hop {
+        slot: slot.into(),
+        index,
+        to: named("Node"),
+    };
+    Evidence::labelled(
+        "so",
+        Path {
+            root,
+            first: named("List"),
+            hops: vec![hop("head", None), hop("", Some(3))],
+        },
+    )
+}
+
+fn finding(severity: Severity, collection: Option<u64>) -> Finding {
+    let mut root = Root::new(RootKind::ThreadStack, "main");
+    root.scope = Some("src/main.rs:3:5".into());
+    Finding {
+        objects: vec![named("Node")],
+        evidence: vec![evidence(Some(root)), evidence(None)],
+        place: collection.map(|_| "src/main.rs:7:5".into()),
+        collection,
+        notes: vec!["one is left out".into()],
+        ..Finding::new("shared", severity, "\"quoted\"\n\u{1b}")
+    }
+}
+
+#[test]
+fn a_report_with_everything_fits_the_schema() {
+    let answer = |verdict| Answer {
+        question: "pred".into(),
+        arguments: vec!["Node#1".into()],
+        asker: Some("main".into()),
+        verdict,
+        message: "nobody".into(),
+        evidence: vec![evidence(None)],
+        notes: vec!["a note".into()],
+    };
+    let members = Members {
+        of: Kind::Objects,
+        count: 3,
+        listed: vec!["Node#1".into()],
+    };
+    let set = Verdict::Set {
+        members,
+        expected: Some(Amount::Empty),
+    };
+    let truth = Verdict::Truth {
+        yes: true,
+        expected: false,
+    };
+    for verdict in [set, truth] {
+        schema::check(&json::report(&Report {
+            command: "probe".into(),
+            heap: "web.heap".into(),
+            answer: Some(answer(verdict)),
+            findings: vec![
+                finding(Severity::Note, None),
+                finding(Severity::Warning, Some(u64::MAX)),
+                finding(Severity::Error, Some(0)),
+            ],
+            ..Report::default()
+        }));
+    }
+}
+
+#[test]
+fn an_error_fits_the_schema() {
+    schema::check(&json::error("probe", "web.heap", "no such file"));
+}
+
+#[test]
+#[should_panic = "$.command does not fit"]
+fn what_does_not_fit_the_schema_is_found() {
+    schema::check(&json::error("dance", "web.heap", ""));
+}

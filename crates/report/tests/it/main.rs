@@ -1,0 +1,5 @@
+//! Reports, as text and as JSON.
+
+mod json;
+mod schema;
+mod text;

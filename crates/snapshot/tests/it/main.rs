@@ -1,0 +1,8 @@
+//! Heaps as files: both forms, mistakes in them, and the files themselves.
+
+mod binary;
+mod files;
+mod heaps;
+mod hostile;
+mod round_trips;
+mod text;

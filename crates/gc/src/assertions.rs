@@ -265,6 +265,8 @@ impl Assertions {
 
 #[cfg(all(test, feature = "assertions"))]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::config::Collector;
     use crate::heap::Heap;

@@ -326,7 +326,7 @@ impl HeapInner {
     /// Bytes allocated since the heap was built.
     fn account(&self, collector: &mut CollectorState) -> u64 {
         let handed_out = self.space.handed_out.load(Relaxed);
-        let new = handed_out.saturating_sub(collector.handed_out) + self.young_bytes();
+        let new = handed_out.saturating_sub(collector.handed_out) + self.generations.young_bytes();
         collector.allocated_bytes += new as u64;
         collector.allocated_bytes
     }

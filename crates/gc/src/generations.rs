@@ -1,33 +1,122 @@
-//! Generations: the nursery, where the collector has one.
+//! Generations: what differs between the collectors, in one place.
 //!
-//! A mark-sweep heap has no nursery: each of its collections is full. A generational one copies the
-//! survivors of the nursery out at each collection, and collects fully when its budget is used up.
+//! A mark-sweep heap has one generation: objects are allocated in free runs, and each collection is full.
+//! A generational heap has a nursery before that, in which objects are allocated: its survivors are
+//! copied out at each collection, and a full collection follows when its budget is used up.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::collect::{Cause, CollectorState, Kind, Request};
+use crate::config::{Collector, Config};
 use crate::heap::HeapInner;
-use crate::raw::Raw;
 use crate::raw::marking::finalize::Remains;
-use crate::raw::memory::nursery::Evacuation;
+use crate::raw::memory::nursery::{Evacuation, Nursery};
+use crate::raw::memory::sizes::MAX_SMALL;
+use crate::raw::memory::space::{Demand, Refusal};
+use crate::raw::mutators::mutator::MutatorShared;
+use crate::raw::{Raw, SizeClass};
 use crate::stats::CollectionStats;
 
-impl HeapInner {
+/// The generations of a heap, chosen when it is built.
+pub(crate) enum Generations {
+    /// Mark-sweep.
+    One,
+    /// A nursery before it.
+    Two(Nursery),
+}
+
+impl Generations {
+    /// Those that a heap is to have.
+    pub(crate) fn new(config: &Config) -> Self {
+        match config.collector {
+            Collector::MarkSweep => Self::One,
+            Collector::Generational => Self::Two(Nursery::new(config.nursery_bytes)),
+        }
+    }
+
+    pub(crate) fn nursery(&self) -> Option<&Nursery> {
+        match self {
+            Self::One => None,
+            Self::Two(nursery) => Some(nursery),
+        }
+    }
+
+    /// Bytes of memory that the nursery takes.
+    pub(crate) fn nursery_bytes(&self) -> usize {
+        self.nursery().map_or(0, Nursery::bytes)
+    }
+
     /// Bytes of objects in the nursery.
     pub(crate) fn young_bytes(&self) -> usize {
-        self.nursery.as_ref().map_or(0, |nursery| nursery.used())
+        self.nursery().map_or(0, Nursery::used)
+    }
+
+    /// Whether cards must be marked when an old object gets a reference.
+    pub(crate) fn has_cards(&self) -> bool {
+        matches!(self, Self::Two(_))
+    }
+
+    /// What makes the number of a mutator's cursor out of that of a size class: with a nursery, all
+    /// sizes share the first.
+    pub(crate) fn cursor_mask(&self) -> usize {
+        match self {
+            Self::One => !0,
+            Self::Two(_) => 0,
+        }
+    }
+
+    /// Which collection makes room for an allocation of that size that was refused.
+    pub(crate) fn kind_for(&self, bytes: usize, refusal: Refusal) -> Kind {
+        match (self, refusal) {
+            (Self::Two(_), Refusal::CollectionDue) if bytes <= MAX_SMALL => Kind::Nursery,
+            _ => Kind::Full,
+        }
+    }
+}
+
+impl HeapInner {
+    /// Gives a mutator fresh room for objects of a size class.
+    pub(crate) fn refill(
+        &self,
+        shared: &MutatorShared,
+        size_class: SizeClass,
+        demand: Demand,
+    ) -> Result<(), Refusal> {
+        let zeal = self.config.zeal.is_some();
+        match &self.generations {
+            Generations::One => {
+                let cursor = &shared.cursors[size_class.0 as usize + 1];
+                self.space.refill(cursor, size_class, demand)?;
+                if zeal {
+                    self.space.leave_one_cell(cursor, size_class);
+                }
+            }
+            // What survived the last collections is too much already.
+            Generations::Two(_) if self.is_over_limit() => return Err(Refusal::Full),
+            Generations::Two(nursery) => {
+                let cell = size_class.cell_bytes();
+                let chunk = match zeal {
+                    true => cell,
+                    false => nursery.chunk_bytes(),
+                };
+                let taken = nursery.take(chunk, cell).ok_or(Refusal::CollectionDue)?;
+                let [start, end] = [taken.0, taken.1].map(|it| self.base.at(it).addr());
+                shared.cursors[0].enter(start, end);
+            }
+        }
+        Ok(())
     }
 
     /// Has memory ready for the survivors of the next nursery collection.
     pub(crate) fn prepare_nursery(&self) {
-        if let Some(nursery) = &self.nursery {
+        if let Generations::Two(nursery) = &self.generations {
             self.space.pages.prepare(nursery.bytes());
         }
     }
 
     /// Remembers whether live objects leave no room for the nursery, and returns it.
     pub(crate) fn note_limit(&self) -> bool {
-        let over_limit = self.nursery.is_some() && self.space.is_over_limit();
+        let over_limit = self.generations.nursery().is_some() && self.space.is_over_limit();
         self.over_limit.store(over_limit, Relaxed);
         over_limit
     }
@@ -39,14 +128,15 @@ impl HeapInner {
         request: &Request<'_>,
         stats: &mut CollectionStats,
     ) -> bool {
-        if self.nursery.is_none() {
+        let Generations::Two(nursery) = &self.generations else {
             return true;
-        }
-        let used = self.young_bytes();
+        };
+        let used = nursery.used();
         let full = request.kind == Kind::Full;
         // Whoever asks for a full collection wants memory back.
         let release = full && request.cause == Cause::Request;
-        (stats.marked_objects, stats.marked_bytes) = self.evacuate_nursery(collector, release);
+        (stats.marked_objects, stats.marked_bytes) =
+            self.evacuate_nursery(nursery, collector, release);
         stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
         full || self.space.is_over_budget(request.bytes) || self.has_waited_long()
     }
@@ -59,8 +149,12 @@ impl HeapInner {
     }
 
     /// Copies the nursery's survivors out; returns how many and how much.
-    fn evacuate_nursery(&self, collector: &mut CollectorState, release: bool) -> (usize, usize) {
-        let nursery = self.nursery.as_ref().expect("called where there is one");
+    fn evacuate_nursery(
+        &self,
+        nursery: &Nursery,
+        collector: &mut CollectorState,
+        release: bool,
+    ) -> (usize, usize) {
         if self.config.zeal.is_some() {
             self.verify_cards();
         }

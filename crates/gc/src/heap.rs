@@ -12,12 +12,12 @@ use crate::assertions::Assertions;
 use crate::check::Checks;
 use crate::classes::Classes;
 use crate::collect::CollectorState;
-use crate::config::{Collector, Config, HeapBuilder};
+use crate::config::{Config, HeapBuilder};
 use crate::error::{BuildError, OutOfMemory, Shortage};
 use crate::findings::Ledger;
+use crate::generations::Generations;
 use crate::labels::Labels;
 use crate::raw::marking::finalize::{Pending, Watched};
-use crate::raw::memory::nursery::Nursery;
 use crate::raw::memory::space::Space;
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::objects::handle::Handles;
@@ -47,7 +47,7 @@ pub(crate) struct HeapInner {
     pub(crate) config: Config,
     pub(crate) classes: Classes,
     pub(crate) space: Space,
-    pub(crate) nursery: Option<Nursery>,
+    pub(crate) generations: Generations,
     pub(crate) handles: Handles,
     pub(crate) invalidations: Invalidations,
     pub(crate) watched: Mutex<Watched>,
@@ -86,10 +86,8 @@ impl Heap {
         // Address space is cheap: twice the limit, so that survivors and large
         // objects find a place even when what is free lies scattered.
         let most = config.reach() - MATURE_START;
-        let nursery_bytes = match config.collector {
-            Collector::MarkSweep => 0,
-            Collector::Generational => config.nursery_bytes,
-        };
+        let generations = Generations::new(&config);
+        let nursery_bytes = generations.nursery_bytes();
         let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * nursery_bytes)
             .next_multiple_of(4 << 20)
             .min(most);
@@ -102,14 +100,10 @@ impl Heap {
                 .map_err(BuildError::System)
         };
         commit(0, PAGE)?;
-        let nursery = match config.collector {
-            Collector::MarkSweep => None,
-            Collector::Generational => {
-                commit(NURSERY_START, config.nursery_bytes)?;
-                commit(CARDS_START, (MATURE_START + capacity) / CARD)?;
-                Some(Nursery::new(config.nursery_bytes))
-            }
-        };
+        if generations.has_cards() {
+            commit(NURSERY_START, nursery_bytes)?;
+            commit(CARDS_START, (MATURE_START + capacity) / CARD)?;
+        }
         let pages =
             Pages::new(memory, base, capacity, config.max_bytes).map_err(BuildError::System)?;
         let limit = config.max_bytes - nursery_bytes;
@@ -122,7 +116,7 @@ impl Heap {
             reach: Reach::new(config.invalidation),
             classes: Classes::new(),
             space,
-            nursery,
+            generations,
             handles: Handles::default(),
             invalidations: Invalidations::default(),
             watched: Mutex::default(),
@@ -210,8 +204,7 @@ impl HeapInner {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        let nursery = self.nursery.as_ref().map_or(0, Nursery::bytes);
-        self.space.pages.used_bytes() + nursery
+        self.space.pages.used_bytes() + self.generations.nursery_bytes()
     }
 
     pub(crate) fn is_over_limit(&self) -> bool {

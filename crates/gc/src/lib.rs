@@ -10,7 +10,6 @@
 //! touches managed memory, with its invariants.
 #![deny(unsafe_code)]
 
-mod ask;
 mod assertions;
 mod check;
 mod classes;
@@ -26,6 +25,7 @@ mod log;
 mod marking;
 mod out_of_memory;
 mod policy;
+mod probes;
 #[allow(unsafe_code)]
 mod raw;
 mod safepoint;
@@ -33,7 +33,6 @@ mod sites;
 mod stats;
 mod summaries;
 
-pub use ask::Asking;
 pub use assertions::AssertionKind;
 pub use check::{Check, Counted, Every, Needs, Registration};
 pub use classes::TooManyClasses;
@@ -42,6 +41,7 @@ pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOf
 pub use expect::{Expecting, Region};
 pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
+pub use probes::Asking;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
     Header, Init, Instance, Local, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, Owned,

@@ -11,7 +11,7 @@ use heaphound::analysis::summary::Summary;
 use heaphound::finding::Finding;
 use heaphound::view::HeapView;
 use heaphound::{
-    ClassId, ClassInfo, Collector, Mutator, Observed, Observer, Reaction, StoppedHeap, Wants,
+    Check, ClassId, ClassInfo, Collector, Counted, Found, MarkedHeap, Mutator, Needs, Reaction,
 };
 
 use crate::programs::{Size, builder};
@@ -53,7 +53,7 @@ impl Recording {
         let heap = builder(size).collector(collector).build().expect("a heap");
         let told = Arc::new(Mutex::new(Self::default()));
         let quiet = Reaction::Call(Arc::new(|_| {}));
-        let observed = heap.observe(Box::new(Recorder(told.clone())), Some(quiet));
+        let observed = heap.watch(Box::new(Recorder(told.clone())), Some(quiet));
         let found = told.clone();
         let keep = move |finding: &Finding| {
             let mut told = found.lock().expect("nobody panics with it");
@@ -176,16 +176,18 @@ fn has(edges: &[(String, String, String)], (class, slot, to): (&str, &str, &str)
 /// Keeps the summary of every full collection.
 struct Recorder(Arc<Mutex<Recording>>);
 
-impl Observer for Recorder {
-    fn wants(&mut self) -> Wants {
-        Wants::Summary
+impl Check for Recorder {
+    fn needs(&mut self) -> Needs {
+        Needs::summary()
     }
 
-    fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, _: &mut Found<'_>) {
+        let Some(summary) = counted.summary else {
+            return;
+        };
         let mut told = self.0.lock().expect("nobody panics with it");
         told.classes = heap.classes().to_vec();
-        let collection = (seen.summary.clone(), seen.allocated_bytes);
+        let collection = (summary.clone(), counted.allocated_bytes);
         told.collections.push(collection);
-        Vec::new()
     }
 }

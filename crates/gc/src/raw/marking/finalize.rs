@@ -99,12 +99,8 @@ impl HeapInner {
         let mut own = shared.droppables.borrow_mut();
         if !own.is_empty() {
             let mut watched = self.watched.lock().unwrap();
-            match &self.nursery {
-                None => watched.old.droppables.append(&mut own),
-                Some(_) => own
-                    .drain(..)
-                    .for_each(|raw| watched.list(raw).droppables.push(raw)),
-            }
+            own.drain(..)
+                .for_each(|raw| watched.list(raw).droppables.push(raw));
         }
     }
 

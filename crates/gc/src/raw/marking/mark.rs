@@ -257,8 +257,7 @@ pub(crate) struct Marked {
 /// What draining from a start set gives.
 pub(crate) struct Drained<V: Visitor> {
     pub(crate) marked: Marked,
-    /// Edges that were set aside, in any order: [`Look::Aside`], [`Decision::SetAside`]. Also, once
-    /// each, objects that were marked and not entered: [`Look::Last`].
+    /// Edges that were set aside, in any order: [`Look::Aside`], [`Decision::SetAside`].
     pub(crate) aside: Vec<Start<V::Tag>>,
     pub(crate) visitors: Vec<V>,
 }
@@ -584,7 +583,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             self.visitor.edge_arrived(edge, object, word);
         }
         match marker.look(word) {
-            Look::New | Look::Last => {}
+            Look::New => {}
             Look::Old => {
                 if V::DEGREES {
                     self.visitor.edge_arrived(edge, object, word);
@@ -643,15 +642,9 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         } else {
             header.store(marked);
         }
-        if matches!(marker.look(word), Look::Last) {
-            let tag = V::Tag::default();
-            self.aside.push(Start { to, tag });
-            return None;
-        }
         Some(word)
     }
 
-    #[cold]
     #[inline(never)]
     fn set_aside(&mut self, to: Raw, tag: V::Tag) {
         self.aside.push(Start { to, tag });

@@ -30,8 +30,6 @@ pub(crate) enum Look {
     Old,
     /// For a later phase.
     Aside,
-    /// To be marked, but not entered: that is for a later phase.
-    Last,
 }
 
 /// The collector's own mark.

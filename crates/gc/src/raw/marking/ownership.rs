@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heaphound_heap::trace::{Filter, Visit};
 
 use crate::assertions::tables::{Entry, Pair};
-use crate::raw::marking::mark::{Ground, Start, Visitor, mark};
-use crate::raw::marking::marker::{Look, Marker, VisitMark};
+use crate::raw::marking::mark::{Decision, Ground, Start, Visitor, mark};
+use crate::raw::marking::marker::VisitMark;
 use crate::raw::marking::weak::{self, is_marked};
 use crate::raw::memory::address::Raw;
 use crate::raw::objects::header::Word;
@@ -118,23 +118,36 @@ impl MarkedHeap<'_> {
             false => self.heap.config.collector_threads,
         };
         let left = AtomicUsize::new(usize::MAX);
-        let mut scans: Vec<Scan<'_>> = (0..workers)
-            .map(|_| Scan {
-                label,
-                left: &left,
-                // Not a share of it: who enters how much is chance, and what is found is not.
-                // An owner enters no object twice, so that all together hardly exceed it.
-                budget,
-                entered: Vec::new(),
+        let mut scans: Vec<Scan<'_, true>> = (0..workers)
+            .map(|_| {
+                Scan(Progress {
+                    label,
+                    left: &left,
+                    // Not a share of it: who enters how much is chance, and what is found is not.
+                    // An owner enters no object twice, so that all together hardly exceed it.
+                    budget,
+                    entered: Vec::new(),
+                })
             })
             .collect();
         let owner = group[0].owner;
         // It is entered, though it may be somebody's ownee itself.
         let word = header(owner).load();
         header(owner).store(word.with_ownee(false));
-        let met = self.scan(ground, Between(visit), vec![owner], &mut scans);
+        let marker = VisitMark::<false> {
+            visit,
+            filter: Filter::Follow,
+            collection: None,
+        };
+        let mut met = self.scan(ground, marker, vec![owner], &mut scans);
         let entered = header(owner).load();
         header(owner).store(entered.with_ownee(word.is_ownee()));
+        // Edges to ownees were set aside: each ownee that was met is marked, once.
+        met.retain(|&raw| {
+            let is_new = header(raw).load().visit() != visit.0;
+            carry(raw, visit);
+            is_new
+        });
         // Unmarked as they are looked at: most often nothing else was met.
         let mut own = 0;
         let mut missed = Vec::new();
@@ -158,12 +171,9 @@ impl MarkedHeap<'_> {
             // Some lie behind others: on from there.
             missed.iter().for_each(|pair| carry(pair.ownee, label));
             left.store(missed.len(), Relaxed);
-            let behind = VisitMark::<false> {
-                visit,
-                filter: Filter::Follow,
-                collection: None,
-            };
-            self.scan(ground, behind, met, &mut scans);
+            let mut behind: Vec<_> = scans.into_iter().map(|it| Scan::<false>(it.0)).collect();
+            self.scan(ground, marker, met, &mut behind);
+            scans = behind.into_iter().map(|it| Scan(it.0)).collect();
             missed.retain(|pair| {
                 let missed = header(pair.ownee).load().visit() == label.0;
                 if missed {
@@ -173,7 +183,7 @@ impl MarkedHeap<'_> {
             });
         }
         let mut entered = 0;
-        for raw in scans.into_iter().flat_map(|scan| scan.entered) {
+        for raw in scans.into_iter().flat_map(|scan| scan.0.entered) {
             entered += 1;
             carry(raw, Visit::default());
         }
@@ -184,14 +194,14 @@ impl MarkedHeap<'_> {
         }
     }
 
-    /// Traces from some objects, and from the values of ephemerons whose keys live; answers
-    /// what was set aside.
-    fn scan<'s, M: Marker>(
+    /// Traces from some objects, and from the values of ephemerons whose keys live. Returns the
+    /// targets of edges that were set aside.
+    fn scan<const BETWEEN: bool>(
         &self,
         ground: Ground<'_>,
-        marker: M,
+        marker: VisitMark<false>,
         starts: Vec<Raw>,
-        scans: &mut Vec<Scan<'s>>,
+        scans: &mut Vec<Scan<'_, BETWEEN>>,
     ) -> Vec<Raw> {
         let mut starts: Vec<Start<()>> = starts.into_iter().map(Start::from).collect();
         let mut aside = Vec::new();
@@ -235,33 +245,11 @@ struct Effort {
 /// Ownees of one owner from which on its trace is shared among threads.
 const SHARED_SCAN: usize = 1 << 15;
 
-/// The mark of what an owner reaches, not beyond ownees.
-#[derive(Clone, Copy)]
-struct Between(Visit);
+/// Watches the trace of an owner. `BETWEEN`: it does not go beyond ownees.
+struct Scan<'s, const BETWEEN: bool>(Progress<'s>);
 
-impl Marker for Between {
-    #[inline]
-    fn look(self, word: Word) -> Look {
-        match word.visit() == self.0.0 {
-            true => Look::Old,
-            false if word.is_ownee() => Look::Last,
-            false => Look::New,
-        }
-    }
-
-    #[inline]
-    fn mark(self, word: Word) -> Word {
-        word.with_visit(self.0.0)
-    }
-
-    #[inline]
-    fn counts(self, _: Word) -> bool {
-        true
-    }
-}
-
-/// Watches the trace of an owner.
-struct Scan<'s> {
+/// How far the trace of an owner has come, on one thread.
+struct Progress<'s> {
     label: Visit,
     /// Ownees that are still to be met, by whomever.
     left: &'s AtomicUsize,
@@ -269,30 +257,39 @@ struct Scan<'s> {
     entered: Vec<Raw>,
 }
 
-impl Visitor for Scan<'_> {
+impl<const BETWEEN: bool> Visitor for Scan<'_, BETWEEN> {
     type Tag = ();
     type Edge = Start<()>;
     type Source = ();
     const READS: bool = false;
     const ARRIVALS: bool = false;
     const STOPS: bool = true;
+    const DECIDES: bool = BETWEEN;
+
+    #[inline]
+    fn decide(&mut self, _: Start<()>, word: Word) -> Decision {
+        match word.is_ownee() {
+            true => Decision::SetAside,
+            false => Decision::Follow,
+        }
+    }
 
     #[inline]
     fn object(&mut self, raw: Raw, word: Word, _: Trace, _: usize) {
-        self.entered.push(raw);
+        self.0.entered.push(raw);
         // One that carries its label is entered for the first time.
-        if word.visit() == self.label.0 {
-            self.left.fetch_sub(1, Relaxed);
+        if word.visit() == self.0.label.0 {
+            self.0.left.fetch_sub(1, Relaxed);
         }
     }
 
     #[inline]
     fn is_done(&self) -> bool {
-        self.left.load(Relaxed) == 0 || self.entered.len() >= self.budget
+        self.0.left.load(Relaxed) == 0 || self.0.entered.len() >= self.0.budget
     }
 }
 
 /// Whether all ownees were met, or too much was entered.
-fn is_over(scans: &[Scan<'_>]) -> bool {
+fn is_over<const BETWEEN: bool>(scans: &[Scan<'_, BETWEEN>]) -> bool {
     scans.iter().any(Scan::is_done)
 }

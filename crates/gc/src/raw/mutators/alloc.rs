@@ -264,7 +264,7 @@ impl<'a> Mutator<'a> {
     /// filled with may be young.
     #[cold]
     fn claim_large(&self, raw: Raw) {
-        if self.heap.nursery.is_some() {
+        if self.heap.generations.has_cards() {
             let end = raw.offset() + self.heap.space.footprint(raw);
             for offset in (raw.offset()..end).step_by(CARD) {
                 mark_card(self.shared.base, offset);
@@ -317,34 +317,8 @@ impl<'a> Mutator<'a> {
             if cursor.rest() >= cell {
                 return Ok(());
             }
-            let refusal = match &self.heap.nursery {
-                // What survived the last collections is too much already.
-                Some(_) if self.heap.is_over_limit() => Refusal::Full,
-                Some(nursery) => {
-                    let chunk = if self.heap.config.zeal.is_some() {
-                        cell
-                    } else {
-                        nursery.chunk_bytes()
-                    };
-                    if let Some((start, end)) = nursery.take(chunk, cell) {
-                        let base = self.shared.base;
-                        self.shared.cursors[0].enter(base.at(start).addr(), base.at(end).addr());
-                        break;
-                    }
-                    Refusal::CollectionDue
-                }
-                None => {
-                    let cursor = &self.shared.cursors[size_class.0 as usize + 1];
-                    match self.heap.space.refill(cursor, size_class, demand) {
-                        Ok(()) => {
-                            if self.heap.config.zeal.is_some() {
-                                self.heap.space.leave_one_cell(cursor, size_class);
-                            }
-                            break;
-                        }
-                        Err(refusal) => refusal,
-                    }
-                }
+            let Err(refusal) = self.heap.refill(self.shared, size_class, demand) else {
+                break;
             };
             self.collect_for(cell, refusal, &mut tried)?;
             demand = Demand::Collected;
@@ -393,10 +367,7 @@ impl<'a> Mutator<'a> {
         refusal: Refusal,
         tried: &mut Option<u64>,
     ) -> Result<(), OutOfMemory> {
-        let kind = match (refusal, &self.heap.nursery) {
-            (Refusal::CollectionDue, Some(_)) if bytes <= MAX_SMALL => Kind::Nursery,
-            _ => Kind::Full,
-        };
+        let kind = self.heap.generations.kind_for(bytes, refusal);
         if refusal == Refusal::Full {
             // Only a full collection that began after the first refusal counts.
             let before = tried.get_or_insert(self.heap.full_collections());

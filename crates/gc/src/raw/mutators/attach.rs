@@ -41,11 +41,9 @@ impl HeapInner {
 
     /// Ends a mutator's time: its room goes back, its name off the list.
     pub(crate) fn detach(&self, shared: &MutatorShared) {
-        if self.nursery.is_none() {
-            for size_class in SizeClass::all() {
-                let cursor = &shared.cursors[size_class.0 as usize + 1];
-                self.space.retire(cursor, size_class);
-            }
+        for size_class in SizeClass::all() {
+            let cursor = &shared.cursors[size_class.0 as usize + 1];
+            self.space.retire(cursor, size_class);
         }
         self.take_droppables(shared);
         // Off the list before ceasing to run: a collection sees either a mutator

@@ -125,7 +125,7 @@ impl MutatorShared {
             frames: zeroed_frames(),
             thread_object: AtomicU32::new(0),
             cursors: std::array::from_fn(|_| Cursor::default()),
-            cursor_mask: if heap.nursery.is_some() { 0 } else { !0 },
+            cursor_mask: heap.generations.cursor_mask(),
             epoch: Cell::new(heap.space.epoch()),
             class_cache: std::array::from_fn(|_| Cell::new((0, 0))),
             droppables: RefCell::default(),

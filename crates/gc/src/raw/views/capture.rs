@@ -64,8 +64,8 @@ const MATURE: u32 = (MATURE_START / GRANULE) as u32;
 
 impl Map {
     fn new(view: &StoppedHeap<'_>) -> Self {
-        let nursery = view.heap.nursery.as_ref().map_or(0, |it| it.used());
-        let young = nursery.div_ceil(GRANULE) as u32;
+        let young = view.heap.generations.young_bytes();
+        let young = young.div_ceil(GRANULE) as u32;
         let end = Pages::offset(view.heap.space.pages.frontier());
         let granules = young as usize + (end - MATURE_START) / GRANULE;
         // Zeroed by the system, page by page as they are touched.

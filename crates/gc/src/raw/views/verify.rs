@@ -85,11 +85,7 @@ impl HeapInner {
     /// An object starts there: at a cell or extent, with a class that exists.
     fn verify_object(&self, raw: Raw) {
         if raw.is_young() {
-            let nursery = self
-                .nursery
-                .as_ref()
-                .expect("zeal: young without a nursery");
-            let end = NURSERY_START + nursery.used();
+            let end = NURSERY_START + self.generations.young_bytes();
             assert!(
                 (NURSERY_START..end).contains(&raw.offset()),
                 "zeal: a reference outside the nursery's used part"

@@ -18,7 +18,7 @@ use heaphound::finding::{Finding, Named, Severity};
 use heaphound::snapshot::Snapshot;
 use heaphound::view::{HeapView, live_objects};
 use heaphound::{
-    Collector, Deal, DealError, Evaluate, Header, Heap, HeapBuilder, Inquiry, Instance, Local,
+    Check, Collector, Deal, DealError, Evaluate, Header, Heap, HeapBuilder, Instance, Local,
     Managed, Mutator, Object, Plain, PlainData, Reaction, Registration, Slot, StoppedHeap, Value,
     Var, Weak, When, deal,
 };
@@ -61,11 +61,10 @@ struct Twin {
     answers: Arc<Mutex<Vec<Expected>>>,
 }
 
-impl Inquiry for Twin {
-    fn ask(&mut self, heap: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
+impl Check for Twin {
+    fn before(&mut self, heap: &StoppedHeap<'_>) {
         let answer = self.answer(heap);
         self.answers.lock().unwrap().push(answer);
-        Vec::new()
     }
 }
 
@@ -210,7 +209,7 @@ impl Asked<'_> {
             values: self.values,
             answers: answers.clone(),
         };
-        let _twin = heap.inquire(Box::new(twin), None);
+        let _twin = heap.watch(Box::new(twin), None);
         let last = || answers.lock().unwrap().pop().expect("it was asked");
         for _ in 0..2 {
             let findings = deal.check(m).expect("it was compiled");
@@ -936,8 +935,8 @@ fn rules_without_names_are_told_apart() {
 /// Panics whenever it is asked.
 struct Panics;
 
-impl Inquiry for Panics {
-    fn ask(&mut self, _: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
+impl Check for Panics {
+    fn before(&mut self, _: &StoppedHeap<'_>) {
         panic!("on purpose")
     }
 }
@@ -948,7 +947,7 @@ fn a_question_that_panics_spoils_nothing() {
         let heap = quiet(collector);
         let mut m = heap.attach("main").unwrap();
         let it = node(&mut m, 1, -1);
-        let question = heap.inquire(Box::new(Panics), None);
+        let question = heap.watch(Box::new(Panics), None);
         let (_rule, told) = watch(
             Deal::new("assertion(forall Node x: x.data > 0)"),
             &heap,
@@ -960,7 +959,7 @@ fn a_question_that_panics_spoils_nothing() {
             let known = heap.findings();
             known
                 .iter()
-                .filter(|it| it.finding.kind == "inquiry-panicked")
+                .filter(|it| it.finding.kind == "check-panicked")
                 .count()
         };
         assert_eq!(panics(&heap), 1);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use heaphound::finding::{Finding, Severity};
 use heaphound::{
-    Collector, Deal, Evaluate, Header, Heap, Inquiry, Local, Managed, Mutator, Reaction,
+    Check, Collector, Deal, Evaluate, Header, Heap, Local, Managed, Mutator, Reaction,
     Registration, Slot, StoppedHeap, WeakSlot,
 };
 
@@ -134,17 +134,14 @@ struct Recursive(Arc<Heap>, Arc<Mutex<Vec<Registration>>>);
 
 struct Nothing;
 
-impl Inquiry for Nothing {
-    fn ask(&mut self, _: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
-        Vec::new()
-    }
+impl Check for Nothing {
+    fn before(&mut self, _: &StoppedHeap<'_>) {}
 }
 
-impl Inquiry for Recursive {
-    fn ask(&mut self, _: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
-        let more = self.0.inquire(Box::new(Nothing), None);
+impl Check for Recursive {
+    fn before(&mut self, _: &StoppedHeap<'_>) {
+        let more = self.0.watch(Box::new(Nothing), None);
         self.1.lock().unwrap().push(more);
-        Vec::new()
     }
 }
 
@@ -154,7 +151,7 @@ fn an_inquiry_registers_another() {
         let heap = Arc::new(heap(Collector::MarkSweep));
         let mut m = heap.attach("main").unwrap();
         let others = Arc::default();
-        let _rule = heap.inquire(Box::new(Recursive(heap.clone(), Arc::clone(&others))), None);
+        let _rule = heap.watch(Box::new(Recursive(heap.clone(), Arc::clone(&others))), None);
         m.collect();
         m.collect();
         assert_eq!(others.lock().unwrap().len(), 2);
@@ -164,11 +161,10 @@ fn an_inquiry_registers_another() {
 /// An inquiry that lets go of another, or of itself.
 struct Dropping(Arc<Mutex<Vec<Registration>>>);
 
-impl Inquiry for Dropping {
-    fn ask(&mut self, _: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
+impl Check for Dropping {
+    fn before(&mut self, _: &StoppedHeap<'_>) {
         let gone = std::mem::take(&mut *self.0.lock().unwrap());
         drop(gone);
-        Vec::new()
     }
 }
 
@@ -178,8 +174,8 @@ fn an_inquiry_is_let_go_while_it_is_asked() {
         let heap = heap(Collector::MarkSweep);
         let mut m = heap.attach("main").unwrap();
         let all: Arc<Mutex<Vec<Registration>>> = Arc::default();
-        let own = heap.inquire(Box::new(Dropping(all.clone())), None);
-        let other = heap.inquire(Box::new(Nothing), None);
+        let own = heap.watch(Box::new(Dropping(all.clone())), None);
+        let other = heap.watch(Box::new(Nothing), None);
         all.lock().unwrap().extend([own, other]);
         m.collect();
         m.collect();
@@ -219,8 +215,8 @@ impl Drop for Bomb {
 
 struct Panics;
 
-impl Inquiry for Panics {
-    fn ask(&mut self, _: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
+impl Check for Panics {
+    fn before(&mut self, _: &StoppedHeap<'_>) {
         std::panic::panic_any(Bomb)
     }
 }
@@ -232,7 +228,7 @@ fn an_inquiry_panics_with_something_that_panics() {
         let heap = heap(Collector::Generational);
         let mut m = heap.attach("main").unwrap();
         let it = node(&mut m, 7);
-        let _rule = heap.inquire(Box::new(Panics), None);
+        let _rule = heap.watch(Box::new(Panics), None);
         m.collect();
         m.collect();
         assert_eq!(m[it].value, 7);

@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use heaphound::analysis::shape::{Measure, Profile, measure_view};
 use heaphound::analysis::summary::summarize;
-use heaphound::finding::Finding;
 use heaphound::{
-    AssertionKind, Collector, Finalization, Growth, Header, Heap, HeapBuilder, Inquiry, Local,
-    Managed, Mutator, Object, Observed, Observer, Reaction, RefArray, Shapes, Slot, StoppedHeap,
-    Var, Wants,
+    AssertionKind, Check, Collector, Counted, Finalization, Found, Growth, Header, Heap,
+    HeapBuilder, Local, Managed, MarkedHeap, Mutator, Needs, Object, Reaction, RefArray, Shapes,
+    Slot, StoppedHeap, Var,
 };
 
 use crate::panic_hook;
@@ -60,16 +59,16 @@ struct Seen {
 /// Compares what is counted with the view, at every collection.
 struct Comparing(Arc<Mutex<Seen>>);
 
-impl Observer for Comparing {
-    fn wants(&mut self) -> Wants {
-        Wants::Shapes
+impl Check for Comparing {
+    fn needs(&mut self) -> Needs {
+        Needs::shapes()
     }
 
-    fn observe(&mut self, heap: &StoppedHeap<'_>, it: &Observed<'_>) -> Vec<Finding> {
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, it: &Counted<'_>, _: &mut Found<'_>) {
         let mut seen = self.0.lock().unwrap();
         seen.collections += 1;
         let twin = summarize(heap);
-        if *it.summary != twin {
+        if *it.summary.unwrap() != twin {
             let told = format!("{}: {:#?}\n{twin:#?}", it.collection, it.summary);
             seen.wrong.push(told);
         }
@@ -81,19 +80,18 @@ impl Observer for Comparing {
             let told = format!("{}: {found:#?}\n{twins:#?}", it.collection);
             seen.wrong.push(told);
         }
-        Vec::new()
     }
 }
 
 /// Panics when it looks.
 struct Panicking;
 
-impl Observer for Panicking {
-    fn wants(&mut self) -> Wants {
-        Wants::Summary
+impl Check for Panicking {
+    fn needs(&mut self) -> Needs {
+        Needs::summary()
     }
 
-    fn observe(&mut self, _: &StoppedHeap<'_>, _: &Observed<'_>) -> Vec<Finding> {
+    fn conclude(&mut self, _: &MarkedHeap<'_>, _: &Counted<'_>, _: &mut Found<'_>) {
         panic!("an observer panics");
     }
 }
@@ -101,10 +99,9 @@ impl Observer for Panicking {
 /// Traces the whole heap before it is marked.
 struct Tracing;
 
-impl Inquiry for Tracing {
-    fn ask(&mut self, heap: &StoppedHeap<'_>, _: usize) -> Vec<Finding> {
+impl Check for Tracing {
+    fn before(&mut self, heap: &StoppedHeap<'_>) {
         assert!(summarize(heap).objects() < u64::MAX);
-        Vec::new()
     }
 }
 
@@ -201,14 +198,14 @@ fn check(builder: HeapBuilder, seed: u64) -> (usize, usize) {
     let dice = &mut Dice(seed);
     let seen = Arc::new(Mutex::new(Seen::default()));
     let comparing = Box::new(Comparing(seen.clone()));
-    let mut watches = vec![heap.observe(comparing, Some(quiet()))];
+    let mut watches = vec![heap.watch(comparing, Some(quiet()))];
     let growth = Growth::new().register(&heap, Some(quiet()));
     let shapes = Shapes::learning(Profile::default()).register(&heap, Some(quiet()));
     if dice.below(3) == 0 {
-        watches.push(heap.observe(Box::new(Panicking), Some(quiet())));
+        watches.push(heap.watch(Box::new(Panicking), Some(quiet())));
     }
     if dice.below(3) == 0 {
-        watches.push(heap.inquire(Box::new(Tracing), Some(quiet())));
+        watches.push(heap.watch(Box::new(Tracing), Some(quiet())));
     }
     let (leave, left) = channel::<()>();
     std::thread::scope(|scope| {
@@ -299,7 +296,7 @@ fn a_heap_that_is_full_is_counted_right_twice() {
                 .build()
                 .unwrap();
             let seen = Arc::new(Mutex::new(Seen::default()));
-            let watch = heap.observe(Box::new(Comparing(seen.clone())), Some(quiet()));
+            let watch = heap.watch(Box::new(Comparing(seen.clone())), Some(quiet()));
             let mut m = heap.attach("main").unwrap();
             m.assert_instances::<Node>(7);
             heap.set_reaction(AssertionKind::Instances, quiet());

@@ -1,4 +1,4 @@
-//! Observers that use the heap they observe, or panic, and collections
+//! Checks that use the heap they observe, or panic, and collections
 //! that have other things to do as well.
 
 use std::sync::mpsc;
@@ -7,18 +7,18 @@ use std::thread;
 use std::time::Duration;
 
 use heaphound::finding::Finding;
-use heaphound::{Heap, Observed, Observer, Registration, StoppedHeap, Wants};
+use heaphound::{Check, Counted, Found, Heap, MarkedHeap, Needs, Registration};
 
 /// An observer that does something.
 struct Doing<F>(F);
 
-impl<F: FnMut(&Observed<'_>) -> Vec<Finding> + Send> Observer for Doing<F> {
-    fn wants(&mut self) -> Wants {
-        Wants::Summary
+impl<F: FnMut(&Counted<'_>) -> Vec<Finding> + Send> Check for Doing<F> {
+    fn needs(&mut self) -> Needs {
+        Needs::summary()
     }
 
-    fn observe(&mut self, _: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
-        (self.0)(seen)
+    fn conclude(&mut self, _: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
+        (self.0)(counted).into_iter().for_each(|it| found.add(it));
     }
 }
 
@@ -45,8 +45,8 @@ fn an_observer_asks_for_the_last_summary() {
         let heap = Arc::new(Heap::builder().build().unwrap());
         let (inner, seen) = (heap.clone(), Arc::new(Mutex::new(Vec::new())));
         let told = seen.clone();
-        let watch = heap.observe(
-            Box::new(Doing(move |_: &Observed<'_>| {
+        let watch = heap.watch(
+            Box::new(Doing(move |_: &Counted<'_>| {
                 let last = inner.summary().map(|it| it.collection);
                 told.lock().unwrap().push(last);
                 Vec::new()
@@ -65,8 +65,8 @@ fn an_observer_reads_findings() {
     soon(|| {
         let heap = Arc::new(Heap::builder().build().unwrap());
         let inner = heap.clone();
-        let watch = heap.observe(
-            Box::new(Doing(move |_: &Observed<'_>| {
+        let watch = heap.watch(
+            Box::new(Doing(move |_: &Counted<'_>| {
                 assert!(inner.findings().is_empty());
                 Vec::new()
             })),
@@ -86,16 +86,16 @@ fn an_observer_lets_go_of_itself_and_registers_another() {
         let other: Arc<Mutex<Option<Registration>>> = Arc::default();
         let calls = Arc::new(Mutex::new((0, 0)));
         let (inner, me, next, count) = (heap.clone(), own.clone(), other.clone(), calls.clone());
-        let watch = heap.observe(
-            Box::new(Doing(move |_: &Observed<'_>| {
+        let watch = heap.watch(
+            Box::new(Doing(move |_: &Counted<'_>| {
                 count.lock().unwrap().0 += 1;
                 drop(me.lock().unwrap().take());
                 let count = count.clone();
-                let another = Doing(move |_: &Observed<'_>| {
+                let another = Doing(move |_: &Counted<'_>| {
                     count.lock().unwrap().1 += 1;
                     Vec::new()
                 });
-                *next.lock().unwrap() = Some(inner.observe(Box::new(another), None));
+                *next.lock().unwrap() = Some(inner.watch(Box::new(another), None));
                 Vec::new()
             })),
             None,
@@ -122,25 +122,23 @@ impl Drop for Bomb {
 
 struct Unwilling;
 
-impl Observer for Unwilling {
-    fn wants(&mut self) -> Wants {
+impl Check for Unwilling {
+    fn needs(&mut self) -> Needs {
         panic!("I will not say")
     }
 
-    fn observe(&mut self, _: &StoppedHeap<'_>, _: &Observed<'_>) -> Vec<Finding> {
-        Vec::new()
-    }
+    fn conclude(&mut self, _: &MarkedHeap<'_>, _: &Counted<'_>, _: &mut Found<'_>) {}
 }
 
 #[test]
 fn an_observer_that_panics_when_it_is_asked_is_told_of() {
     soon(|| {
         let heap = Arc::new(Heap::builder().build().unwrap());
-        heap.observe(Box::new(Unwilling), None).keep();
+        heap.watch(Box::new(Unwilling), None).keep();
         collect(&heap);
         let found = heap.findings();
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].finding.kind, "inquiry-panicked");
+        assert_eq!(found[0].finding.kind, "check-panicked");
     });
 }
 
@@ -148,8 +146,8 @@ fn an_observer_that_panics_when_it_is_asked_is_told_of() {
 fn what_an_observer_panics_with_may_panic_too() {
     soon(|| {
         let heap = Arc::new(Heap::builder().build().unwrap());
-        let bomb = Doing(|_: &Observed<'_>| std::panic::panic_any(Bomb));
-        heap.observe(Box::new(bomb), None).keep();
+        let bomb = Doing(|_: &Counted<'_>| std::panic::panic_any(Bomb));
+        heap.watch(Box::new(bomb), None).keep();
         collect(&heap);
         collect(&heap);
         assert_eq!(heap.findings().len(), 1);

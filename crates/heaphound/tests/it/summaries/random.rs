@@ -6,17 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use heaphound::analysis::shape::measure_view;
 use heaphound::analysis::summary::{Summary, summarize};
-use heaphound::finding::Finding;
 use heaphound::{
-    Collector, Finalization, Growth, Header, Heap, HeapBuilder, Inquiry, Instance, Managed,
-    Mutator, Object, Observed, Observer, RefArray, Slot, StoppedHeap, Var, Wants,
+    Check, Collector, Counted, Finalization, Found, Growth, Header, Heap, HeapBuilder, Instance,
+    Managed, MarkedHeap, Mutator, Needs, Object, RefArray, Slot, StoppedHeap, Var,
 };
 use heaphound_testkit::{Setting, programs, run_attached};
 use proptest::test_runner::{Config, TestRunner};
 
 /// Compares each summary with the view's, and keeps what differs.
 struct Comparing {
-    wants: Wants,
+    wants: Needs,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -30,17 +29,17 @@ struct Seen {
     wrong: Vec<String>,
 }
 
-impl Observer for Comparing {
-    fn wants(&mut self) -> Wants {
-        self.wants
+impl Check for Comparing {
+    fn needs(&mut self) -> Needs {
+        self.wants.clone()
     }
 
-    fn observe(&mut self, heap: &StoppedHeap<'_>, it: &Observed<'_>) -> Vec<Finding> {
+    fn conclude(&mut self, heap: &MarkedHeap<'_>, it: &Counted<'_>, _: &mut Found<'_>) {
         let mut seen = self.seen.lock().unwrap();
         seen.collections += 1;
-        seen.edges += it.summary.edges().len();
+        seen.edges += it.summary.unwrap().edges().len();
         let twin = summarize(heap);
-        if *it.summary != twin {
+        if *it.summary.unwrap() != twin {
             let what = format!("{}: {:#?}\n{twin:#?}", it.collection, it.summary);
             seen.wrong.push(what);
         }
@@ -60,17 +59,15 @@ impl Observer for Comparing {
                 seen.wrong.push(format!("{found:#?}\n{twins:#?}"));
             }
         }
-        Vec::new()
     }
 }
 
 /// An inquiry that traces the whole heap before it is marked.
 struct Tracing;
 
-impl Inquiry for Tracing {
-    fn ask(&mut self, heap: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
-        assert!(threads > 0 && summarize(heap).edges().len() < usize::MAX);
-        Vec::new()
+impl Check for Tracing {
+    fn before(&mut self, heap: &StoppedHeap<'_>) {
+        assert!(heap.collector_threads() > 0 && summarize(heap).edges().len() < usize::MAX);
     }
 }
 
@@ -84,7 +81,7 @@ fn builder(collector: Collector, threads: usize) -> HeapBuilder {
 }
 
 /// Runs random programs, each collection of which is compared.
-fn check(usual: u32, builder: HeapBuilder, zeal: u32, wants: Wants, inquires: bool) {
+fn check(usual: u32, builder: HeapBuilder, zeal: u32, wants: Needs, inquires: bool) {
     let factor = std::env::var("HEAPHOUND_CASES").map_or(1, |text| {
         text.parse().expect("HEAPHOUND_CASES is a whole number")
     });
@@ -98,8 +95,14 @@ fn check(usual: u32, builder: HeapBuilder, zeal: u32, wants: Wants, inquires: bo
     let result = TestRunner::new(config).run(&programs(120), |program| {
         let heap = builder.clone().zeal(zeal).build().unwrap();
         let seen = all.clone();
-        let watch = heap.observe(Box::new(Comparing { wants, seen }), None);
-        let inquiry = inquires.then(|| heap.inquire(Box::new(Tracing), None));
+        let watch = heap.watch(
+            Box::new(Comparing {
+                wants: wants.clone(),
+                seen,
+            }),
+            None,
+        );
+        let inquiry = inquires.then(|| heap.watch(Box::new(Tracing), None));
         let setting = Setting {
             // The nursery is so small that litter fills it.
             collects_by_itself: true,
@@ -123,7 +126,7 @@ fn check(usual: u32, builder: HeapBuilder, zeal: u32, wants: Wants, inquires: bo
         collections, edges, ..
     } = *all;
     assert!(collections as u32 >= usual && edges > 100, "{edges} edges");
-    assert!(wants < Wants::Shapes || all.backbones > 10 && all.quick > 5);
+    assert!(wants != Needs::shapes() || all.backbones > 10 && all.quick > 5);
 }
 
 const BOTH: [Collector; 2] = [Collector::MarkSweep, Collector::Generational];
@@ -133,8 +136,8 @@ fn summaries_of_random_programs_are_those_of_their_views() {
     for collector in BOTH {
         for threads in [1, 4] {
             let builder = builder(collector, threads);
-            check(150, builder.clone(), 0, Wants::Summary, false);
-            check(40, builder, 5, Wants::Summary, false);
+            check(150, builder.clone(), 0, Needs::summary(), false);
+            check(40, builder, 5, Needs::summary(), false);
         }
     }
 }
@@ -142,7 +145,7 @@ fn summaries_of_random_programs_are_those_of_their_views() {
 #[test]
 fn what_inquiries_have_marked_is_counted_too() {
     for collector in BOTH {
-        check(100, builder(collector, 2), 0, Wants::Summary, true);
+        check(100, builder(collector, 2), 0, Needs::summary(), true);
     }
 }
 
@@ -151,8 +154,8 @@ fn shapes_of_random_programs_are_those_of_their_views() {
     for collector in BOTH {
         for threads in [1, 4] {
             let builder = builder(collector, threads);
-            check(150, builder.clone(), 0, Wants::Shapes, false);
-            check(30, builder, 5, Wants::Shapes, true);
+            check(150, builder.clone(), 0, Needs::shapes(), false);
+            check(30, builder, 5, Needs::shapes(), true);
         }
     }
 }
@@ -185,12 +188,12 @@ fn a_large_heap_is_counted_alike_by_one_and_by_four() {
         let builder = builder(collector, threads).summaries(1);
         let heap = builder.build().unwrap();
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let wants = Wants::Shapes;
+        let wants = Needs::shapes();
         let comparing = Comparing {
             wants,
             seen: seen.clone(),
         };
-        let _watch = heap.observe(Box::new(comparing), None);
+        let _watch = heap.watch(Box::new(comparing), None);
         let mut m = heap.attach("main").unwrap();
         let array = m.alloc_refs::<Node>(COUNT).unwrap();
         for at in 0..COUNT {
@@ -234,10 +237,10 @@ fn ten_thousand_classes_are_counted() {
         let heap = builder(Collector::MarkSweep, threads).build().unwrap();
         let seen = Arc::new(Mutex::new(Seen::default()));
         let comparing = Comparing {
-            wants: Wants::Shapes,
+            wants: Needs::shapes(),
             seen: seen.clone(),
         };
-        let _watch = heap.observe(Box::new(comparing), None);
+        let _watch = heap.watch(Box::new(comparing), None);
         let growth = Growth::new().register(&heap, None);
         let define = |number| {
             let class = heap.define_class(format!("Class{number}"));

@@ -856,3 +856,154 @@ fn prefetch_line(address: *const u8) {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
+    use heaphound_heap::root::RootSet;
+    use heaphound_heap::view::{HeapView, Place};
+
+    use super::*;
+    use crate::raw::StoppedHeap;
+    use crate::raw::marking::marker::VisitMark;
+    use crate::{Heap, Instance, Local, Managed, Mutator};
+
+    /// Decides by the class and the slot that an edge comes from, and the class that it leads to.
+    #[derive(Clone)]
+    struct Choosing {
+        stop: HashSet<(u32, u32, u32)>,
+        aside: HashSet<(u32, u32, u32)>,
+        entered: Vec<Raw>,
+    }
+
+    impl Choosing {
+        fn choose(&self, key: (u32, u32, u32)) -> Decision {
+            match (self.stop.contains(&key), self.aside.contains(&key)) {
+                (true, _) => Decision::Stop,
+                (_, true) => Decision::SetAside,
+                _ => Decision::Follow,
+            }
+        }
+    }
+
+    impl Visitor for Choosing {
+        type Tag = (u32, u32);
+        type Edge = Start<(u32, u32)>;
+        type Source = u32;
+        const ARRIVALS: bool = false;
+        const READS: bool = true;
+        const DECIDES: bool = true;
+
+        fn object(&mut self, raw: Raw, _: Word, _: Trace, _: usize) {
+            self.entered.push(raw);
+        }
+
+        fn source(&self, _: Raw, word: Word) -> u32 {
+            word.class()
+        }
+
+        fn edge_read(&mut self, from: u32, word: u32, _: Raw) -> (u32, u32) {
+            (from, word)
+        }
+
+        fn decide(&mut self, edge: Start<(u32, u32)>, word: Word) -> Decision {
+            self.choose((edge.tag.0, edge.tag.1, word.class()))
+        }
+    }
+
+    /// What following the edges that are to be followed enters, and what they set aside.
+    fn by_definition(
+        view: &StoppedHeap<'_>,
+        chooser: &Choosing,
+        starts: &[Raw],
+    ) -> (BTreeSet<Raw>, BTreeSet<Raw>) {
+        let (mut entered, mut aside) = (BTreeSet::new(), BTreeSet::new());
+        let mut left = starts.to_vec();
+        while let Some(raw) = left.pop() {
+            if !entered.insert(raw) {
+                continue;
+            }
+            let from = view.object(raw);
+            let class = view.class_of(from);
+            view.for_each_strong_edge(from, |place, to| {
+                let Place::Field(field) = place else {
+                    panic!("no arrays here");
+                };
+                let offset = view.class(class).fields[field as usize].offset;
+                let key = (class.0, word_behind(offset as usize), view.class_of(to).0);
+                match chooser.choose(key) {
+                    Decision::Follow => left.push(to.raw()),
+                    Decision::Stop => {}
+                    Decision::SetAside => drop(aside.insert(to.raw())),
+                }
+            });
+        }
+        (entered, aside)
+    }
+
+    /// Objects of three classes with two slots each, which refer to one another at random.
+    fn build<'m>(heap: &Heap, m: &mut Mutator<'m>, random: &mut impl FnMut(usize) -> usize) {
+        let classes = ["A", "B", "C"].map(|name| {
+            let class = heap.define_class(name).slot("left").slot("right");
+            class.define().unwrap()
+        });
+        let objects: Vec<Local<'m, Instance>> = (0..40)
+            .map(|_| m.alloc_instance(&classes[random(3)]).unwrap())
+            .collect();
+        for &from in &objects {
+            for slot in 0..2 {
+                let to = objects[random(objects.len())];
+                m[from][slot].set(Some(m[to].as_object()));
+            }
+        }
+    }
+
+    #[test]
+    fn edges_are_decided_by_their_source_slot_and_target() {
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) as usize % below
+        };
+        for round in 0..60 {
+            let heap = Heap::builder().build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            build(&heap, &mut m, &mut random);
+            m.inspect(|view| {
+                let mut keys = HashSet::new();
+                for _ in 0..round % 5 {
+                    let class = |random: &mut dyn FnMut(usize) -> usize| {
+                        view.classes()[random(view.classes().len())].id.0
+                    };
+                    let from = class(&mut random);
+                    keys.insert((from, random(2) as u32, class(&mut random)));
+                }
+                let (stop, aside) = keys.into_iter().partition(|it| it.1 == 0);
+                let chooser = Choosing {
+                    stop,
+                    aside,
+                    entered: Vec::new(),
+                };
+                let mut starts = Vec::new();
+                view.for_each_root_target(RootSet::All, |object| starts.push(object.raw()));
+                let (entered, set_aside) = by_definition(view, &chooser, &starts);
+                for threads in [1, 3] {
+                    view.reserve(1);
+                    let marker = VisitMark::alone(view.fresh());
+                    let starts: Vec<_> = starts.iter().map(|&it| Start::from(it)).collect();
+                    let visitors = vec![chooser.clone(); threads];
+                    let drained = mark(view.ground(), marker, &starts, visitors);
+                    let found = drained.visitors.into_iter().flat_map(|it| it.entered);
+                    let found: Vec<Raw> = found.collect();
+                    assert_eq!(found.len(), entered.len());
+                    assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), entered);
+                    let aside = drained.aside.iter().map(|it| it.to);
+                    assert_eq!(aside.collect::<BTreeSet<_>>(), set_aside);
+                }
+            });
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! What a mark is, and who gets it: the collector's epoch, or the number of a trace that asks a
 //! question.
 
-use heaphound_heap::trace::{Filter, Visit};
+use heaphound_heap::trace::Visit;
 
 use crate::raw::objects::header::{Epoch, Word};
 
@@ -53,51 +53,35 @@ impl Marker for Epoch {
     }
 }
 
-/// The mark of a trace that asks a question. Most have no filter and work for no collection;
-/// only `FULL` ones look for either.
+/// The mark of a trace that asks a question. `RIDES`: it marks for a collection, too.
 #[derive(Clone, Copy)]
-pub(crate) struct VisitMark<const FULL: bool> {
+pub(crate) struct VisitMark<const RIDES: bool> {
     pub(crate) visit: Visit,
-    pub(crate) filter: Filter,
-    /// The epoch of the collection that this trace works for, if it does: objects get
-    /// both marks.
+    /// The epoch of the collection that it marks for, if it does.
     pub(crate) collection: Option<Epoch>,
 }
 
-impl<const FULL: bool> Marker for VisitMark<FULL> {
+impl VisitMark<false> {
+    /// Of a trace that marks for no collection.
+    pub(crate) fn alone(visit: Visit) -> Self {
+        Self {
+            visit,
+            collection: None,
+        }
+    }
+}
+
+impl<const RIDES: bool> Marker for VisitMark<RIDES> {
     #[inline]
     fn look(self, word: Word) -> Look {
-        let visit = Visit(word.visit());
-        if !FULL {
-            return match visit == self.visit {
-                true => Look::Old,
-                false => Look::New,
-            };
+        if word.visit() != self.visit.0 {
+            return Look::New;
         }
-        if visit == self.visit {
+        match self.collection {
             // Whoever carries the mark without having been marked for the collection (it was
             // set by hand, or left by another trace) is owed to it.
-            return match self.collection {
-                Some(epoch) if !word.is_marked(epoch) => Look::Aside,
-                _ => Look::Old,
-            };
-        }
-        match self.filter {
-            Filter::Once { since, .. } if (since.0..=self.visit.0).contains(&visit.0) => {
-                match self.collection {
-                    Some(epoch) if !word.is_marked(epoch) => Look::Aside,
-                    _ => Look::Old,
-                }
-            }
-            // A collection will have to start from there.
-            Filter::StopAt(label) | Filter::Once { avoid: label, .. } if visit == label => {
-                match self.collection {
-                    Some(_) => Look::Aside,
-                    None => Look::Old,
-                }
-            }
-            Filter::SetAside(label) if visit == label => Look::Aside,
-            _ => Look::New,
+            Some(epoch) if RIDES && !word.is_marked(epoch) => Look::Aside,
+            _ => Look::Old,
         }
     }
 
@@ -105,14 +89,14 @@ impl<const FULL: bool> Marker for VisitMark<FULL> {
     fn mark(self, word: Word) -> Word {
         let word = word.with_visit(self.visit.0);
         match self.collection {
-            Some(epoch) if FULL => word.with_epoch(epoch),
+            Some(epoch) if RIDES => word.with_epoch(epoch),
             _ => word,
         }
     }
 
     #[inline]
     fn counts(self, word: Word) -> bool {
-        !FULL || self.collection.is_none_or(|epoch| !word.is_marked(epoch))
+        !RIDES || self.collection.is_none_or(|epoch| !word.is_marked(epoch))
     }
 
     #[inline]
@@ -122,7 +106,7 @@ impl<const FULL: bool> Marker for VisitMark<FULL> {
 }
 
 /// The mark of one of a series of phases that mark for a collection and between them enter each
-/// object once: [`Filter::Once`], made quick. Nobody else has marked anything for the collection
+/// object once: `Filter::Once`, made quick. Nobody else has marked anything for the collection
 /// before, so that an object has been entered if it carries the collector's mark.
 #[derive(Clone, Copy)]
 pub(crate) struct SeriesMark {

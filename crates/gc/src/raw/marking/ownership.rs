@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use heaphound_heap::trace::{Filter, Visit};
+use heaphound_heap::trace::Visit;
 
 use crate::assertions::tables::{Entry, Pair};
 use crate::raw::marking::mark::{Decision, Ground, Start, Visitor, mark};
@@ -134,11 +134,7 @@ impl MarkedHeap<'_> {
         // It is entered, though it may be somebody's ownee itself.
         let word = header(owner).load();
         header(owner).store(word.with_ownee(false));
-        let marker = VisitMark::<false> {
-            visit,
-            filter: Filter::Follow,
-            collection: None,
-        };
+        let marker = VisitMark::alone(visit);
         let mut met = self.scan(ground, marker, vec![owner], &mut scans);
         let entered = header(owner).load();
         header(owner).store(entered.with_ownee(word.is_ownee()));

@@ -36,7 +36,7 @@ use heaphound_heap::{ClassId, FieldKind};
 use crate::check::{Check, RunningChecks};
 use crate::collect::{Cause, Kind, Request};
 use crate::heap::HeapInner;
-use crate::raw::marking::mark::{Ground, Marked, Start, Visitor, mark};
+use crate::raw::marking::mark::{Decision, Ground, Marked, Start, Visitor, mark};
 use crate::raw::marking::marker::VisitMark;
 use crate::raw::marking::weak::{self, Waiting};
 use crate::raw::memory::address::Raw;
@@ -195,11 +195,8 @@ impl<S> StoppedHeap<'_, S> {
             }
             let mut lapsed: HashSet<Raw> = waiting.left().collect();
             waiting.finish(ground);
-            let garbage = VisitMark::<true> {
-                visit: self.fresh(),
-                filter: Filter::StopAt(marker.visit),
-                collection: None,
-            };
+            let garbage = VisitMark::alone(self.fresh());
+            let mut dead = vec![NotVisited(marker.visit)];
             self.heap.for_each_memory(|raw| starts.push(raw.into()));
             loop {
                 for holder in holders.drain(..) {
@@ -208,7 +205,9 @@ impl<S> StoppedHeap<'_, S> {
                 if starts.is_empty() {
                     return lapsed;
                 }
-                let marked = mark(ground, garbage, &starts, vec![()]).marked;
+                let drained = mark(ground, garbage, &starts, dead);
+                dead = drained.visitors;
+                let marked = drained.marked;
                 starts.clear();
                 holders = marked.weak;
                 for ephemeron in marked.ephemerons {
@@ -235,11 +234,7 @@ impl<S> StoppedHeap<'_, S> {
     }
 
     pub(in crate::raw) fn marker(&self, visit: Visit) -> VisitMark<false> {
-        VisitMark {
-            visit,
-            filter: Filter::Follow,
-            collection: None,
-        }
+        VisitMark::alone(visit)
     }
 
     pub(in crate::raw) fn reserve(&self, marks: usize) {
@@ -350,9 +345,15 @@ impl<'v, S> Traceable for StoppedHeap<'v, S> {
         let mut collection = self.collection.map(|it| it.borrow_mut());
         let owed = collection.as_mut().and_then(|it| it.owed());
         match owed.filter(|it| it.admits(self.ground(), phase)) {
-            Some(owed) => self.trace_for::<V, false>(phase, visitors, Some(owed)),
-            None if V::STOPS => self.trace_for::<V, true>(phase, visitors, None),
-            None => self.trace_for::<V, false>(phase, visitors, None),
+            Some(owed) => self.trace_for::<V, false, true>(phase, visitors, Some(owed)),
+            None if V::STOPS => match phase.filter {
+                Filter::Follow => self.trace_for::<V, true, false>(phase, visitors, None),
+                _ => self.trace_for::<V, true, true>(phase, visitors, None),
+            },
+            None => match phase.filter {
+                Filter::Follow => self.trace_for::<V, false, false>(phase, visitors, None),
+                _ => self.trace_for::<V, false, true>(phase, visitors, None),
+            },
         }
     }
 
@@ -377,19 +378,22 @@ impl<'v, S> Traceable for StoppedHeap<'v, S> {
 
 impl<'v, S> StoppedHeap<'v, S> {
     /// Runs a phase, which marks for the collection if something is owed to one. Then it may not
-    /// end early: `STOPS` says that it may.
-    fn trace_for<V: trace::Visitor<ObjectId<'v>>, const STOPS: bool>(
+    /// end early: `STOPS` says that it may. `FILTERS`: it marks for one, or has a filter.
+    fn trace_for<V: trace::Visitor<ObjectId<'v>>, const STOPS: bool, const FILTERS: bool>(
         &self,
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
         mut owed: Option<&mut Owed>,
     ) -> (Traced<ObjectId<'v>>, Vec<V>) {
         let epoch = owed.is_some().then(|| self.heap.space.epoch());
-        let mut watches: Vec<Watch<'v, V, STOPS>> = visitors
+        let mut watches: Vec<Watch<'v, V, STOPS, FILTERS>> = visitors
             .into_iter()
             .map(|visitor| Watch {
                 visitor,
                 entered: 0,
+                filter: phase.filter,
+                mark: phase.mark,
+                collection: epoch,
                 brand: self.brand,
             })
             .collect();
@@ -412,12 +416,11 @@ impl<'v, S> StoppedHeap<'v, S> {
         while !starts.is_empty() {
             // The values of a few ephemerons are not worth waking anybody.
             let mut rest = watches.split_off(workers);
-            let drained = match (phase.filter, epoch) {
-                (Filter::Follow, None) => {
-                    mark(ground, marker_of::<false>(phase, epoch), &starts, watches)
-                }
-                _ => mark(ground, marker_of::<true>(phase, epoch), &starts, watches),
+            let marker = VisitMark::<FILTERS> {
+                visit: phase.mark,
+                collection: epoch,
             };
+            let drained = mark(ground, marker, &starts, watches);
             let marked = drained.marked;
             watches = drained.visitors;
             watches.append(&mut rest);
@@ -468,26 +471,65 @@ pub(crate) fn shown_traces(traces: &[Trace], wants: impl Fn(ClassId) -> bool) ->
     .collect()
 }
 
-/// The mark of a phase.
-fn marker_of<const FULL: bool>(
-    phase: &Phase<ObjectId<'_>>,
-    collection: Option<Epoch>,
-) -> VisitMark<FULL> {
-    VisitMark {
-        visit: phase.mark,
-        filter: phase.filter,
-        collection,
+/// Stops at edges to objects that carry a visited mark.
+struct NotVisited(Visit);
+
+impl Visitor for NotVisited {
+    type Tag = ();
+    type Edge = Start<()>;
+    type Source = ();
+    const ARRIVALS: bool = false;
+    const READS: bool = false;
+    const OBJECTS: bool = false;
+    const DECIDES: bool = true;
+
+    fn object(&mut self, _: Raw, _: Word, _: Trace, _: usize) {}
+
+    #[inline]
+    fn decide(&mut self, _: Start<()>, word: Word) -> Decision {
+        match word.visit() == self.0.0 {
+            true => Decision::Stop,
+            false => Decision::Follow,
+        }
     }
 }
 
-/// Lets a visitor of objects watch a trace of raw references.
-struct Watch<'v, V, const STOPS: bool> {
+/// Lets a visitor of objects watch a trace of raw references. `FILTERS`: and decides about edges
+/// as the phase's filter says.
+struct Watch<'v, V, const STOPS: bool, const FILTERS: bool> {
     visitor: V,
     entered: usize,
+    filter: Filter,
+    mark: Visit,
+    collection: Option<Epoch>,
     brand: Brand<'v>,
 }
 
-impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'v, V, STOPS> {
+impl<V, const STOPS: bool, const FILTERS: bool> Watch<'_, V, STOPS, FILTERS> {
+    /// What the filter says of edges to an object, and of one that is left out for good whether a
+    /// collection owes it a visit.
+    fn filtered(&self, word: Word) -> Decision {
+        let visit = word.visit();
+        let is_owed = match self.filter {
+            Filter::Once { since, .. } if (since.0..self.mark.0).contains(&visit) => {
+                self.collection.is_some_and(|epoch| !word.is_marked(epoch))
+            }
+            Filter::StopAt(label) | Filter::Once { avoid: label, .. } if visit == label.0 => {
+                self.collection.is_some()
+            }
+            Filter::SetAside(label) if visit == label.0 => true,
+            _ => return Decision::Follow,
+        };
+        match is_owed {
+            true => Decision::SetAside,
+            false => Decision::Stop,
+        }
+    }
+}
+
+impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool, const FILTERS: bool> Visitor
+    for Watch<'v, V, STOPS, FILTERS>
+{
     type Tag = V::Tag;
     type Edge = Start<V::Tag>;
     type Source = Raw;
@@ -496,6 +538,27 @@ impl<'v, V: trace::Visitor<ObjectId<'v>>, const STOPS: bool> Visitor for Watch<'
     const STOPS: bool = STOPS;
     const MEETS: bool = V::MEETS;
     const FEW: bool = V::FEW;
+    const DECIDES: bool = FILTERS;
+
+    #[inline]
+    fn decide(&mut self, edge: Start<V::Tag>, word: Word) -> Decision {
+        // What carries the phase's own mark has been entered.
+        if word.visit() == self.mark.0 {
+            return Decision::Follow;
+        }
+        let decision = self.filtered(word);
+        if decision != Decision::Follow {
+            // It is looked at all the same.
+            if V::ARRIVALS {
+                let to = ObjectId(edge.to, self.brand);
+                self.visitor.edge_arrived(edge.tag, to, Visit(word.visit()));
+            }
+            if V::MEETS {
+                self.met(edge.to, word);
+            }
+        }
+        decision
+    }
 
     #[inline]
     fn object(&mut self, raw: Raw, word: Word, _: Trace, _: usize) {

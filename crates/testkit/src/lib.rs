@@ -10,15 +10,43 @@
 //! The data flow: [`program`] (what to do, and how to shrink it) → [`run`] (doing it
 //! twice) → [`check`] (comparing). [`classes`] are the managed classes that programs
 //! use, [`access`] reads and writes their fields without knowing the class.
+//!
+//! Besides, what several crates' tests share: [`dice`], how many [`cases`] there are, random
+//! [`heaps`], and the slow [`twins`] of probes; behind features what needs more than a heap in
+//! memory: texts and their meaning (`deal`), the schema of findings (`schema`), and all that runs
+//! on a live heap (`live`).
 #![forbid(unsafe_code)]
 
+pub mod cases;
+pub mod dice;
+pub mod heaps;
+pub mod twins;
+
+#[allow(
+    missing_docs,
+    reason = "the nodes and cases of a table speak for themselves"
+)]
+#[cfg(feature = "deal")]
+pub mod deal;
+#[cfg(feature = "schema")]
+pub mod schema;
+
+#[cfg(feature = "live")]
 pub mod access;
+#[cfg(feature = "live")]
 pub mod check;
+#[cfg(feature = "live")]
 pub mod classes;
+#[cfg(feature = "live")]
 pub mod load;
+#[cfg(feature = "live")]
 pub mod model;
+#[cfg(feature = "live")]
 pub mod program;
+#[cfg(feature = "live")]
 pub mod run;
 
+#[cfg(feature = "live")]
 pub use program::{Op, Program, programs};
+#[cfg(feature = "live")]
 pub use run::{Setting, run, run_attached};

@@ -2,7 +2,6 @@
 
 mod cork;
 mod export;
-mod heaps;
 mod profile;
 mod shape;
 mod shape_alarms;

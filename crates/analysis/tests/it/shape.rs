@@ -1,6 +1,8 @@
 //! Shapes: table 6.4's invariants, errors as in table 6.6, profiles.
 
-use crate::{heaps, structures};
+use crate::structures;
+use heaphound_testkit::cases;
+use heaphound_testkit::heaps::graphs;
 
 use std::collections::BTreeMap;
 
@@ -420,7 +422,7 @@ fn the_share_of_the_heap_counts_what_is_between() {
 
 /// Degrees by counting, for each object, the references from and to its like.
 fn twin(heap: &Snapshot, backbones: &Backbones) -> Vec<Degrees> {
-    let live = heaps::live(heap);
+    let live = graphs::live(heap);
     let mut all = Vec::new();
     for backbone in backbones.list() {
         let mut found = Degrees::default();
@@ -450,7 +452,7 @@ fn twin(heap: &Snapshot, backbones: &Backbones) -> Vec<Degrees> {
 
 #[test]
 fn degrees_are_what_their_definition_says_at_any_number_of_threads() {
-    heaps::check(300, &heaps::heaps(), |plan| {
+    cases::check(300, &graphs::heaps(200), |plan| {
         let heap = plan.build();
         let ids = SlotIds::new(heap.classes());
         let backbones = Backbones::find(&summarize(&heap), heap.classes(), &ids);

@@ -1,7 +1,5 @@
 //! Summaries of random heaps, against a slow twin written from the definitions.
 
-use crate::heaps;
-
 use std::collections::BTreeMap;
 
 use heaphound_analysis::slot::{SlotId, SlotIds};
@@ -9,7 +7,8 @@ use heaphound_analysis::summary::{ClassTotal, SlotEdge, Summary, summarize, summ
 use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
 use heaphound_heap::view::{HeapView, Place, live_objects};
 use heaphound_heap::{ClassId, Root, RootKind};
-use heaps::{check, heaps};
+use heaphound_testkit::cases::check;
+use heaphound_testkit::heaps::graphs::{heaps, live};
 use proptest::prelude::*;
 
 /// References and bytes, by the class of the targets and of the sources.
@@ -26,7 +25,7 @@ fn twin(heap: &Snapshot) -> (Summary, PointsFrom) {
         sum.0 += 1;
         sum.1 += bytes as u64;
     };
-    for object in heaps::live(heap) {
+    for object in live(heap) {
         let class = heap.class_of(object);
         let total = &mut classes[class.0 as usize];
         total.objects += 1;
@@ -56,7 +55,7 @@ fn twin(heap: &Snapshot) -> (Summary, PointsFrom) {
 
 #[test]
 fn a_summary_is_what_its_definition_says_at_any_number_of_threads() {
-    check(400, &heaps(), |plan| {
+    check(400, &heaps(200), |plan| {
         let heap = plan.build();
         let (expected, points_from) = twin(&heap);
         let one = summarize(&heap);

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use expect_test::expect;
+use heaphound_testkit::deal::cases::{CASES, Case};
 
-use crate::cases::{CASES, Case};
 use crate::{check, run_in};
 
 #[test]

@@ -152,7 +152,7 @@ fn heaps_survive_conversion() {
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     }
     let output = run_in(&here.0, "convert web.heap other.hhs --json");
-    crate::schema::check(std::str::from_utf8(&output.stdout).unwrap());
+    heaphound_testkit::schema::check(std::str::from_utf8(&output.stdout).unwrap());
     let read = |name: &str| fs::read(here.0.join(name)).unwrap();
     assert!(read("back.heap") == read("again.txt"));
     assert!(read("web.hhs") == read("again.data"));

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{run, schema};
+use heaphound_testkit::schema;
+
+use crate::run;
 
 /// Runs a command, holds its JSON against the schema, and answers it.
 fn check(line: &str, code: i32) -> Value {

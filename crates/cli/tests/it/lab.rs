@@ -32,7 +32,7 @@ fn an_unknown_experiment_is_an_error() {
         "#]],
     );
     let document = String::from_utf8(run("lab prods --json").stdout).unwrap();
-    crate::schema::check(&document);
+    heaphound_testkit::schema::check(&document);
 }
 
 #[test]
@@ -40,6 +40,6 @@ fn usage_errors_are_json_too_where_that_was_asked_for() {
     let output = run("--json foo");
     assert_eq!(output.status.code(), Some(2));
     let document = String::from_utf8(output.stdout).unwrap();
-    crate::schema::check(&document);
+    heaphound_testkit::schema::check(&document);
     assert!(document.contains("unrecognized subcommand"), "{document}");
 }

@@ -3,9 +3,6 @@
 //! A case is a command line and all that it prints: stdout, then stderr, then the exit code
 //! if it is not 0. Cases run in a directory with the heaps of `tests/heaps`.
 
-#[allow(dead_code)]
-#[path = "../../../deal/tests/it/cases/mod.rs"]
-mod cases;
 mod check;
 mod deal;
 mod eval;
@@ -18,8 +15,6 @@ mod large_heaps;
 mod names;
 mod paths;
 mod probes;
-#[path = "../../../report/tests/it/schema/mod.rs"]
-mod schema;
 mod shapes;
 
 use std::path::Path;

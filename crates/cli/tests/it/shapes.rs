@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use expect_test::expect;
 
-use crate::{check, run_in, schema, told};
+use heaphound_testkit::schema;
+
+use crate::{check, run_in, told};
 
 #[test]
 fn structures_are_told_with_their_degrees() {

@@ -3,13 +3,9 @@
 //!
 //! `HEAPHOUND_CASES` multiplies the number of random heaps.
 
-use crate::{cases, generate, twin};
-
 use std::collections::BTreeSet;
 
-use cases::{CASES, Case};
 use expect_test::{Expect, expect};
-use generate::{HOSTS, HeapPlan, Kind, LABELS, classes, heaps, scope, texts};
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, compile, constant};
 use heaphound_deal::evaluate::{Evaluation, Judged};
@@ -18,20 +14,13 @@ use heaphound_deal::traverse::Setting;
 use heaphound_deal::verdict::{self, Verdict};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
+use heaphound_testkit::cases::check;
+use heaphound_testkit::deal::cases::{CASES, Case};
+use heaphound_testkit::deal::generate::{
+    HOSTS, HeapPlan, Kind, LABELS, classes, heaps, scope, texts,
+};
+use heaphound_testkit::deal::twin::{Answer, Told, World, evaluate};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseResult, TestRunner};
-use twin::{Answer, Told, World, evaluate};
-
-fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(&S::Value) -> TestCaseResult) {
-    let times = std::env::var("HEAPHOUND_CASES");
-    let times: u32 = times.map_or(1, |times| times.parse().expect("a number"));
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(cases * times)
-    };
-    let run = TestRunner::new(config).run(strategy, |it| test(&it));
-    run.unwrap_or_else(|wrong| panic!("{wrong}"));
-}
 
 fn ask(plan: &HeapPlan, heap: &Snapshot, text: &str) -> Answer<ObjectId> {
     let classes = classes();

@@ -12,6 +12,7 @@ use heaphound_heap::root::Part;
 use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{Root, RootKind};
+use heaphound_testkit::cases::config;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -473,8 +474,7 @@ impl Plan {
 
 #[test]
 fn expressions_mean_the_same_as_probes_and_as_written() {
-    let times: u32 = std::env::var("HEAPHOUND_CASES").map_or(1, |it| it.parse().unwrap());
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(400 * times));
+    let mut runner = TestRunner::new(config(400));
     let check = |plan: Plan| {
         let heap = plan.build();
         let asker = plan.asks.map(|second| if second { "t1" } else { "t0" });

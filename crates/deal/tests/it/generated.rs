@@ -2,16 +2,14 @@
 //!
 //! `HEAPHOUND_CASES` multiplies their number.
 
-use crate::{generate, twin};
-
-use generate::{HeapPlan, Kind, classes, heaps, scope, texts};
 use heaphound_deal::check::compile;
 use heaphound_deal::fmt::{Style, format};
 use heaphound_deal::resolved::Resolved;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_testkit::cases::check;
+use heaphound_testkit::deal::generate::{HeapPlan, Kind, classes, heaps, scope, texts};
+use heaphound_testkit::deal::twin::{Answer, World, evaluate};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseResult, TestRunner};
-use twin::{Answer, World, evaluate};
 
 const KINDS: [Kind; 6] = [
     Kind::Assertion,
@@ -21,17 +19,6 @@ const KINDS: [Kind; 6] = [
     Kind::Query,
     Kind::Gc,
 ];
-
-fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(&S::Value) -> TestCaseResult) {
-    let times = std::env::var("HEAPHOUND_CASES");
-    let times: u32 = times.map_or(1, |times| times.parse().expect("a number"));
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(cases * times)
-    };
-    let run = TestRunner::new(config).run(strategy, |it| test(&it));
-    run.unwrap_or_else(|wrong| panic!("{wrong}"));
-}
 
 fn resolve(text: &str) -> Result<Resolved, TestCaseError> {
     let classes = classes();

@@ -3,11 +3,8 @@
 //!
 //! `HEAPHOUND_CASES` multiplies their number.
 
-use crate::{generate, twin};
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use generate::{HeapPlan, Kind, classes, heaps, scope, texts};
 use heaphound_deal::check::compile;
 use heaphound_deal::datum::Datum;
 use heaphound_deal::plan::{Plan, Plans};
@@ -17,20 +14,11 @@ use heaphound_deal::verdict::{self, Verdict, judge};
 use heaphound_heap::Value;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_testkit::cases::check;
+use heaphound_testkit::deal::generate::{HeapPlan, Kind, classes, heaps, scope, texts};
+use heaphound_testkit::deal::twin::{Answer, Item, Reason, Sum, Told, World, evaluate};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseResult, TestRunner};
-use twin::{Answer, Item, Reason, Sum, Told, World, evaluate};
-
-fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(&S::Value) -> TestCaseResult) {
-    let times = std::env::var("HEAPHOUND_CASES");
-    let times: u32 = times.map_or(1, |times| times.parse().expect("a number"));
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(cases * times)
-    };
-    let run = TestRunner::new(config).run(strategy, |it| test(&it));
-    run.unwrap_or_else(|wrong| panic!("{wrong}"));
-}
+use proptest::test_runner::TestCaseResult;
 
 /// The ways in which a plan can be run.
 #[derive(Clone, Copy, Debug)]

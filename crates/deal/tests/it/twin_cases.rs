@@ -1,15 +1,13 @@
 //! The twin, pinned by hand: each case holds on one heap and fails on the other, for the
 //! reasons that it says; and answers that are not verdicts.
 
-use crate::{cases, twin};
-
-use cases::{CASES, Case};
 use expect_test::{Expect, expect};
 use heaphound_deal::check::{Scope, compile, constant};
 use heaphound_deal::resolved::HostSource;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
-use twin::{Answer, World, evaluate, named};
+use heaphound_testkit::deal::cases::{CASES, Case};
+use heaphound_testkit::deal::twin::{Answer, World, evaluate, named};
 
 #[test]
 fn each_case_holds_on_one_heap_and_fails_on_the_other() {

@@ -5,5 +5,4 @@
 
 mod pool;
 mod probes;
-mod twins;
 mod view;

@@ -2,24 +2,24 @@
 //!
 //! `HEAPHOUND_CASES` multiplies the number of heaps.
 
-use crate::twins;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use heaphound_heap::class::Elements;
 use heaphound_heap::path::{Origin, Search, Trail};
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
 use heaphound_heap::trace::{Plan, Starts, Step, StepFilter, Traced, Visit, Visitor};
-use heaphound_heap::view::{HeapView, Place};
-use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Root, RootKind};
+use heaphound_heap::view::HeapView;
+use heaphound_heap::{ClassId, Root, RootKind};
+use heaphound_testkit::cases::check;
+use heaphound_testkit::dice::Dice;
+use heaphound_testkit::heaps::graphs::{HeapPlan, ObjectPlan, classes, heaps};
+use heaphound_testkit::twins::{Graph, Stepped};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use proptest::test_runner::{TestCaseResult, TestRunner};
-use twins::{Graph, Stepped};
+use proptest::test_runner::TestCaseResult;
 
 type Probing<'v> = Probes<'v, Snapshot>;
 
@@ -27,17 +27,18 @@ const PARTS: [Part; 3] = [Part::Stack, Part::Object, Part::Both];
 
 #[test]
 fn probes_answer_what_the_definitions_say() {
-    check(3_000, &heaps(), |plan| check_probes(plan, 1));
+    check(3_000, &heaps(50), |plan| check_probes(plan, 1));
 }
 
 /// Fewer, since each trace starts its threads.
 #[test]
 fn probes_on_four_threads_answer_what_the_definitions_say() {
-    check(200, &heaps(), |plan| check_probes(plan, 4));
+    check(200, &heaps(50), |plan| check_probes(plan, 4));
 }
 
 fn check_probes(plan: &HeapPlan, tracers: usize) -> TestCaseResult {
-    let case = Case::new(plan)?;
+    let mut case = Case::new(plan)?;
+    case.thrift = if tracers == 1 { 1 } else { 3 };
     each_asker(&case, tracers, |case, ct, probes, dice| {
         check_threads(case, ct, probes)?;
         check_sets(case, probes, dice)?;
@@ -66,7 +67,7 @@ fn equally_long_paths_come_by_their_roots_and_slots() {
 
 #[test]
 fn a_bypass_is_a_path_around_whoever_does_not_dominate() {
-    check(2_000, &heaps(), |plan| {
+    check(2_000, &heaps(50), |plan| {
         let case = Case::new(plan)?;
         each_asker(&case, 1, |case, ct, probes, dice| {
             for (above, below) in case.pairs(dice, 25) {
@@ -79,7 +80,7 @@ fn a_bypass_is_a_path_around_whoever_does_not_dominate() {
 
 #[test]
 fn a_thousand_probes_of_one_heap_do_not_get_in_each_others_way() {
-    check(30, &heaps(), |plan| {
+    check(30, &heaps(50), |plan| {
         let case = Case::new(plan)?;
         if case.objects.is_empty() {
             return Ok(());
@@ -87,7 +88,7 @@ fn a_thousand_probes_of_one_heap_do_not_get_in_each_others_way() {
         let graph = &case.graph;
         for tracers in [1, 4] {
             let probes = Probes::of(&case.heap).threads(tracers);
-            let mut dice = Dice::new(plan.seed);
+            let mut dice = Dice(plan.seed);
             for _ in 0..1_000 {
                 let [a, b, c] = [(); 3].map(|_| dice.pick(&case.objects));
                 match dice.below(7) {
@@ -117,7 +118,7 @@ fn a_thousand_probes_of_one_heap_do_not_get_in_each_others_way() {
 
 #[test]
 fn plans_enter_and_set_aside_what_their_steps_say() {
-    check(3_000, &(heaps(), plans()), |(heap, plan)| {
+    check(3_000, &(heaps(50), plans()), |(heap, plan)| {
         let case = Case::new(heap)?;
         let plan = plan.build(&case);
         check_plan::<true, true>(&case, &plan, 1)?;
@@ -159,6 +160,7 @@ fn what_was_set_aside_is_started_from_once() {
 fn check_plan_of_one<const STEPS: usize>(steps: [StepPlan; STEPS]) {
     let heap = HeapPlan {
         objects: vec![ObjectPlan {
+            words: 2,
             class: 0,
             slots: Vec::new(),
         }],
@@ -176,7 +178,7 @@ fn check_plan_of_one<const STEPS: usize>(steps: [StepPlan; STEPS]) {
 
 #[test]
 fn a_plan_stops_early_only_if_its_visitor_is_done() {
-    check(1_000, &heaps(), |plan| {
+    check(1_000, &heaps(50), |plan| {
         let case = Case::new(plan)?;
         let plan = Plan {
             labels: Vec::new(),
@@ -239,7 +241,7 @@ fn a_thread_that_is_not_there_is_not_one_without_an_object() {
 
 #[test]
 fn a_snapshots_edges_are_those_that_retain() {
-    check(3_000, &heaps(), |plan| {
+    check(3_000, &heaps(50), |plan| {
         let Case { heap, graph, .. } = Case::new(plan)?;
         for object in heap.objects() {
             let mut edges = Vec::new();
@@ -635,144 +637,14 @@ fn check_step(
     Ok(())
 }
 
-// Random heaps.
-
-/// How a heap is to be built; objects are numbers, taken modulo how many there are.
-#[derive(Clone, Debug)]
-struct HeapPlan {
-    objects: Vec<ObjectPlan>,
-    threads: Vec<ThreadPlan>,
-    others: Vec<(RootKind, usize)>,
-    /// For picks among many.
-    seed: u64,
-}
-
-#[derive(Clone, Debug)]
-struct ObjectPlan {
-    class: u32,
-    /// Targets slot by slot, then element by element.
-    slots: Vec<Option<usize>>,
-}
-
-#[derive(Clone, Debug)]
-struct ThreadPlan {
-    object: Option<usize>,
-    stack: Vec<usize>,
-}
-
-/// Classes of all sorts; not every field is a slot.
-fn classes() -> Vec<ClassInfo> {
-    use FieldKind::{Dependent, Opt, Plain, Ref, Weak};
-    let number = Plain(PlainKind::I32);
-    let refs = Some(Elements::Refs);
-    let all: [(&str, &[FieldKind], Option<Elements>); 8] = [
-        ("Node", &[Opt, Opt], None),
-        ("Array", &[], refs),
-        ("Wide", &[Ref, number, Opt, FieldKind::Owned, Opt], None),
-        ("Entry", &[Weak, Dependent], None),
-        ("Pair", &[Opt, Weak, Dependent, Weak, Dependent], None),
-        ("Weakling", &[Weak, Opt], None),
-        ("Keyless", &[Dependent, Opt], None),
-        ("Headed", &[Opt, Weak], refs),
-    ];
-    let class = |(place, &(name, kinds, elements)): (usize, &(&str, &[FieldKind], _))| {
-        let fields = kinds.iter().enumerate().map(|(i, &kind)| FieldInfo {
-            name: format!("f{i}"),
-            offset: 8 + 4 * i as u32,
-            kind,
-        });
-        ClassInfo {
-            id: ClassId(place as u32 + 1),
-            name: name.into(),
-            superclass: None,
-            fields: fields.collect(),
-            elements,
-        }
-    };
-    all.iter().enumerate().map(class).collect()
-}
-
-fn heaps() -> impl Strategy<Value = HeapPlan> {
-    let object = (
-        prop_oneof![3 => Just(0), 2 => Just(1), 5 => 2..8u32],
-        vec(option::of(0..1_000usize), 0..6),
-    );
-    let object = object.prop_map(|(class, slots)| ObjectPlan { class, slots });
-    let objects = prop_oneof![
-        15 => vec(object.clone(), 0..=12),
-        1 => vec(object, 0..=50),
-    ];
-    let thread = (option::of(0..1_000usize), vec(0..1_000usize, 0..=4));
-    let thread = thread.prop_map(|(object, stack)| ThreadPlan { object, stack });
-    let kind = prop_oneof![
-        Just(RootKind::Static),
-        Just(RootKind::Handle),
-        Just(RootKind::Other),
-        Just(RootKind::Finalizer),
-    ];
-    let others = vec((kind, 0..1_000usize), 0..=3);
-    let all = (objects, vec(thread, 0..=4), others, any::<u64>());
-    all.prop_map(|(objects, threads, others, seed)| HeapPlan {
-        objects,
-        threads,
-        others,
-        seed,
-    })
-}
-
-impl HeapPlan {
-    fn build(&self) -> Snapshot {
-        let classes = classes();
-        let mut builder = SnapshotBuilder::new(classes.clone());
-        let count = self.objects.len();
-        let at = |number: usize| ObjectId((number % count) as u32);
-        for ObjectPlan { class, slots } in &self.objects {
-            let class = &classes[*class as usize];
-            builder.add_object(class.id, 16);
-            let fields = class.fields.iter().enumerate();
-            let fields = fields.filter(|(_, field)| field.kind.is_slot());
-            let fields = fields.map(|(i, _)| Place::Field(i as u32));
-            let elements = class.elements.map(|_| (0..6).map(Place::Element));
-            let places = fields.chain(elements.into_iter().flatten());
-            for (place, target) in places.zip(slots) {
-                if let Some(target) = target {
-                    builder.add_edge(place, at(*target));
-                }
-            }
-        }
-        for (i, thread) in self.threads.iter().enumerate() {
-            let name = format!("t{i}");
-            builder.add_thread(&name);
-            if count == 0 {
-                continue;
-            }
-            if let Some(object) = thread.object {
-                builder.add_root(Root::new(RootKind::ThreadObject, &name), at(object));
-            }
-            for (index, &object) in thread.stack.iter().enumerate() {
-                let mut root = Root::new(RootKind::ThreadStack, &name);
-                root.index = index as u32;
-                builder.add_root(root, at(object));
-            }
-        }
-        for (index, &(kind, object)) in self.others.iter().enumerate() {
-            if count > 0 {
-                // By the name of a thread, to mislead.
-                let mut root = Root::new(kind, "t0");
-                root.index = index as u32;
-                builder.add_root(root, at(object));
-            }
-        }
-        builder.finish().expect("the heap is well-formed")
-    }
-}
-
 /// A heap and its twin.
 struct Case {
     heap: Snapshot,
     graph: Graph<ObjectId>,
     objects: Vec<ObjectId>,
     seed: u64,
+    /// By how much to divide the number of picks.
+    thrift: usize,
 }
 
 impl Case {
@@ -785,12 +657,13 @@ impl Case {
             graph,
             objects,
             seed: plan.seed,
+            thrift: 1,
         })
     }
 
     /// All objects if they are few, else some.
     fn some(&self, dice: &mut Dice, most: usize) -> Vec<ObjectId> {
-        let most = most / dice.thrift;
+        let most = most / self.thrift;
         if self.objects.len() <= most {
             return self.objects.clone();
         }
@@ -800,7 +673,7 @@ impl Case {
     /// All pairs of objects if they are few, else some.
     fn pairs(&self, dice: &mut Dice, most: usize) -> Vec<(ObjectId, ObjectId)> {
         let objects = &self.objects;
-        let most = most / dice.thrift;
+        let most = most / self.thrift;
         if objects.len() * objects.len() <= most {
             let with_all = |&a| objects.iter().map(move |&b| (a, b));
             return objects.iter().flat_map(with_all).collect();
@@ -826,8 +699,7 @@ fn each_asker(
     f: impl Fn(&Case, Option<usize>, &Probing<'_>, &mut Dice) -> TestCaseResult,
 ) -> TestCaseResult {
     let threads = case.heap.threads();
-    let mut dice = Dice::new(case.seed);
-    dice.thrift = if tracers == 1 { 1 } else { 3 };
+    let mut dice = Dice(case.seed);
     for ct in std::iter::once(None).chain((0..threads.len()).map(Some)) {
         let mut probes = Probes::of(&case.heap).threads(tracers);
         if let Some(ct) = ct {
@@ -843,10 +715,10 @@ fn each_search(
     usual: u32,
     f: impl Fn(&Case, &Probing<'_>, &Search<'_, ObjectId>, ObjectId) -> TestCaseResult,
 ) {
-    check(usual, &heaps(), |plan| {
+    check(usual, &heaps(50), |plan| {
         let case = Case::new(plan)?;
         let probes = Probes::of(&case.heap).threads(1);
-        let mut dice = Dice::new(plan.seed);
+        let mut dice = Dice(plan.seed);
         for (to, other) in case.pairs(&mut dice, 9) {
             for search in searches(&case, &mut dice, other) {
                 f(&case, &probes, &search.by_ref(), to)?;
@@ -976,49 +848,6 @@ impl PlanPlan {
 }
 
 // The small print.
-
-/// Checks many random things.
-fn check<S: Strategy>(usual: u32, strategy: &S, f: impl Fn(&S::Value) -> TestCaseResult) {
-    let factor = std::env::var("HEAPHOUND_CASES").map_or(1, |text| {
-        text.parse().expect("HEAPHOUND_CASES is a whole number")
-    });
-    let config = ProptestConfig {
-        cases: usual * factor,
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..ProptestConfig::default()
-    };
-    let result = TestRunner::new(config).run(strategy, |value| f(&value));
-    if let Err(error) = result {
-        panic!("{error}");
-    }
-}
-
-/// Repeatable picks.
-struct Dice {
-    state: u64,
-    /// By how much to divide the number of picks.
-    thrift: usize,
-}
-
-impl Dice {
-    fn new(state: u64) -> Self {
-        Self { state, thrift: 1 }
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        // splitmix64
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 fn same<T: PartialEq + std::fmt::Debug>(about: &str, fast: T, slow: T) -> TestCaseResult {
     prop_assert_eq!(fast, slow, "{}: ours left, the twin's right", about);

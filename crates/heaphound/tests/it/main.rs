@@ -12,6 +12,7 @@ mod growth;
 mod heap;
 mod heap_edges;
 mod invalidation;
+mod model;
 #[cfg(feature = "invalidation")]
 mod panic_hook;
 mod panics;

@@ -4,26 +4,10 @@
 //! file to which each program is written before it runs, for failures that abort.
 
 use heaphound::{Collector, Heap, HeapBuilder, Object};
+use heaphound_testkit::cases::{cases, config};
 use heaphound_testkit::{Program, Setting, programs, run, run_attached};
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, TestRunner};
-
-/// How many programs to try.
-fn cases(usual: u32) -> u32 {
-    let factor = std::env::var("HEAPHOUND_CASES").map_or(1, |text| {
-        text.parse().expect("HEAPHOUND_CASES is a whole number")
-    });
-    usual * factor
-}
-
-fn config(usual: u32) -> Config {
-    Config {
-        cases: cases(usual),
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..Config::default()
-    }
-}
+use proptest::test_runner::TestRunner;
 
 fn heap(collector: Collector, threads: usize) -> HeapBuilder {
     Heap::builder()

@@ -12,6 +12,7 @@ use heaphound::{
     Bytes, Collector, Header, Heap, Local, Managed, Mutator, OutOfMemory, RefArray, Root, Slot,
     Var, WeakMap, WeakSlot,
 };
+use heaphound_testkit::dice::Dice;
 
 /// A search tree whose nodes know the sum below them.
 #[derive(Managed)]
@@ -69,17 +70,6 @@ struct World {
 }
 
 /// Random enough, and the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
-
 type Made<'a, T> = Result<Local<'a, T>, OutOfMemory>;
 
 /// A tree of that depth, with its sums.
@@ -153,7 +143,7 @@ impl World {
         map: Local<'_, WeakMap<Tree, Record>>,
         name: &str,
     ) {
-        let (depth, key) = (dice.below(7), dice.below(1 << 30));
+        let (depth, key) = (dice.below(7) as u64, dice.below(1 << 30) as u64);
         let tree = tree(m, depth, key).unwrap();
         match dice.below(12) {
             0..=2 => self.add_record(m, tree, name),
@@ -161,7 +151,7 @@ impl World {
             4 => self.remember(m, map, tree),
             5 => self.watch(m, tree),
             6 => large(m, dice),
-            7 => m.blocked(|| std::thread::sleep(Duration::from_micros(dice.below(300)))),
+            7 => m.blocked(|| std::thread::sleep(Duration::from_micros(dice.below(300) as u64))),
             8 if dice.below(4) == 0 => m.collect(),
             9 if dice.below(2) == 0 => m.collect_nursery(),
             10 => {
@@ -202,7 +192,7 @@ impl World {
         tree: Local<'_, Tree>,
     ) {
         let slots = &m[shared];
-        let slot = &slots[dice.below(slots.len() as u64) as usize];
+        let slot = &slots[dice.below(slots.len())];
         let before = slot.get();
         before.map(check_tree);
         match dice.below(3) {
@@ -210,7 +200,7 @@ impl World {
             1 => _ = slot.compare_and_set(before, Some(&m[tree])),
             _ => slot.set(None),
         }
-        let other = &slots[dice.below(slots.len() as u64) as usize];
+        let other = &slots[dice.below(slots.len())];
         other.get().map(check_tree);
     }
 

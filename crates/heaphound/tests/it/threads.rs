@@ -9,6 +9,7 @@ use heaphound::{
     Collector, Header, Heap, Managed, Mutator, Part, PlainData, Probes, RefArray, Slot, WeakMap,
     WeakSlot,
 };
+use heaphound_testkit::dice::Dice;
 
 #[derive(Managed)]
 #[repr(C)]
@@ -18,18 +19,6 @@ struct Node {
     a: Slot<Node>,
     b: Slot<Node>,
     weak: WeakSlot<Node>,
-}
-
-struct Dice(u64);
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        let x = self.0 ^ (self.0 >> 31);
-        ((x.wrapping_mul(0x9e3779b97f4a7c15) >> 33) as usize) % n
-    }
 }
 
 const SHARED: usize = 64;

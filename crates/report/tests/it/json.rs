@@ -1,11 +1,10 @@
 //! JSON is what its schema says, with everything that a report can have.
 
-use crate::schema;
-
 use heaphound_heap::finding::{Evidence, Finding, Hop, Named, Path, Severity};
 use heaphound_heap::{Root, RootKind};
 use heaphound_report::answer::{Amount, Kind};
 use heaphound_report::{Answer, Members, Report, Verdict, json};
+use heaphound_testkit::schema;
 
 fn named(class: &str) -> Named {
     Named {

@@ -1,5 +1,4 @@
 //! Reports, as text and as JSON.
 
 mod json;
-mod schema;
 mod text;

@@ -2,7 +2,6 @@
 
 mod binary;
 mod files;
-mod heaps;
 mod hostile;
 mod round_trips;
 mod text;

@@ -1,8 +1,6 @@
 //! Written and read back is the original, in both forms; and whatever a file has become,
 //! reading it ends with a heap or an error.
 
-use crate::heaps;
-
 use std::collections::HashSet;
 
 use heaphound_heap::RootKind;
@@ -11,7 +9,7 @@ use heaphound_heap::view::{HeapView, live_objects};
 use heaphound_snapshot::{
     Format, Snapshot, read, read_binary, read_file, read_text, write_binary, write_file, write_text,
 };
-use heaps::{heaps, told};
+use heaphound_testkit::heaps::any::{heaps, told};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

@@ -5,20 +5,7 @@ use heaphound_analysis::shape::{Profile, measure_view};
 use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
 use heaphound_heap::view::Place;
 use heaphound_heap::{Root, RootKind};
-
-/// Repeatable picks.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, end: usize) -> usize {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
+pub use heaphound_testkit::dice::Dice;
 
 /// A structure: nodes with slots, and a holder that refers to some of them.
 #[derive(Clone, Debug)]

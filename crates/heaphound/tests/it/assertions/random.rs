@@ -18,6 +18,7 @@ use heaphound::{
     AssertionKind, Collector, Finalization, Header, Heap, HeapBuilder, Local, Managed, Mutator,
     Object, PlainData, Reaction, RefArray, Root, Slot, Value, Weak, WeakMap, WeakSlot,
 };
+use heaphound_testkit::cases::config;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -79,15 +80,6 @@ fn large_heaps_find_what_the_definitions_say() {
 }
 
 fn check(usual: u32, collector: Collector, threads: &[usize], zeal: u32) {
-    let factor = std::env::var("HEAPHOUND_CASES").map_or(1, |text| {
-        text.parse().expect("HEAPHOUND_CASES is a whole number")
-    });
-    let config = ProptestConfig {
-        cases: usual * factor,
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..ProptestConfig::default()
-    };
     let builder = Heap::builder()
         .max_bytes(16 << 20)
         .nursery_bytes(64 << 10)
@@ -95,7 +87,7 @@ fn check(usual: u32, collector: Collector, threads: &[usize], zeal: u32) {
         .collector(collector)
         .finalization(Finalization::OnRequest)
         .zeal(zeal);
-    let result = TestRunner::new(config).run(&programs(), |program| {
+    let result = TestRunner::new(config(usual)).run(&programs(), |program| {
         let mut reports = Vec::new();
         for &threads in threads {
             let mut run = Run::new(builder.clone().collector_threads(threads));

@@ -21,12 +21,13 @@ use heaphound::{
     Mutator, Object, Part, Pinned, PlainArray, PlainData, PlainKind, ProbeError, Probes, Ref,
     RefArray, Root, Slot, Value, Var, Weak, WeakMap, WeakSlot,
 };
+use heaphound_testkit::cases::config;
+use heaphound_testkit::dice::Dice;
+use heaphound_testkit::twins::Graph;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
-
-use crate::rules::live::twin::graph::Graph;
 
 const PARTS: [Part; 3] = [Part::Stack, Part::Object, Part::Both];
 
@@ -237,15 +238,6 @@ fn new_node<'a>(m: &mut Mutator<'a>, id: u32) -> Local<'a, Node> {
 
 /// Builds random heaps of one kind and asks them everything.
 fn check(usual: u32, collector: Collector, threads: usize, zeal: u32) {
-    let factor = std::env::var("HEAPHOUND_CASES").map_or(1, |text| {
-        text.parse().expect("HEAPHOUND_CASES is a whole number")
-    });
-    let config = ProptestConfig {
-        cases: usual * factor,
-        failure_persistence: None,
-        max_shrink_iters: 30_000,
-        ..ProptestConfig::default()
-    };
     let builder = Heap::builder()
         .max_bytes(16 << 20)
         .nursery_bytes(64 << 10)
@@ -256,7 +248,8 @@ fn check(usual: u32, collector: Collector, threads: usize, zeal: u32) {
         .zeal(zeal);
     // Four threads take so much longer for a question on a small heap.
     let pairs = if threads == 1 { 4 } else { 1 };
-    let result = TestRunner::new(config).run(&heaps(pairs), |plan| run(builder.clone(), &plan));
+    let result =
+        TestRunner::new(config(usual)).run(&heaps(pairs), |plan| run(builder.clone(), &plan));
     if let Err(error) = result {
         panic!("{error}");
     }
@@ -1216,24 +1209,6 @@ fn by_class<V: HeapView>(view: &V, live: &BTreeSet<V::Object>) -> BTreeMap<Strin
 }
 
 // The small print.
-
-/// Repeatable picks.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 fn same<T: PartialEq + Debug>(about: &str, fast: T, slow: T) -> TestCaseResult {
     prop_assert_eq!(fast, slow, "{}: ours left, the twin's right", about);

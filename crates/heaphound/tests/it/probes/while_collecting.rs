@@ -12,6 +12,8 @@ use heaphound::{
     Collector, Finalization, Header, Heap, Managed, Mutator, ObjectId, Part, PlainData, Probes,
     RefArray, Root, Slot, StoppedHeap, Var, Weak, WeakMap, WeakSlot,
 };
+use heaphound_testkit::cases::cases;
+use heaphound_testkit::dice::Dice;
 
 #[derive(Managed)]
 #[repr(C)]
@@ -24,21 +26,6 @@ struct Node {
     weak: WeakSlot<Node>,
     array: Slot<RefArray<Node>>,
     map: Slot<WeakMap<Node, Node>>,
-}
-
-struct Dice(u64);
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        let x = self.0 ^ (self.0 >> 31);
-        x.wrapping_mul(0x9e3779b97f4a7c15) >> 11
-    }
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 /// What a program can see from its roots, as ids in the order of a walk.
@@ -97,7 +84,7 @@ fn attack(
     for _ in 0..dice.below(12) {
         let pick = |dice: &mut Dice| objects[dice.below(objects.len())];
         let mark = |dice: &mut Dice| match by_hand && dice.below(3) == 0 {
-            true => Visit(dice.next() as u8),
+            true => Visit(dice.any() as u8),
             false => marks[dice.below(marks.len())],
         };
         match dice.below(9) {
@@ -316,14 +303,8 @@ fn run(seed: u64, collector: Collector, threads: usize, zeal: u32, by_hand: bool
     }
 }
 
-/// `HEAPHOUND_CASES` multiplies them.
-fn cases() -> u64 {
-    let times = std::env::var("HEAPHOUND_CASES");
-    6 * times.map_or(1, |times| times.parse::<u64>().expect("a number"))
-}
-
 fn all(by_hand: bool) {
-    for seed in 0..cases() {
+    for seed in 0..u64::from(cases(6)) {
         for collector in [Collector::MarkSweep, Collector::Generational] {
             for threads in [1, 4] {
                 for zeal in [0, 1, 50] {

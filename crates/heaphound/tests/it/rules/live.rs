@@ -22,20 +22,12 @@ use heaphound::{
     Managed, Mutator, Object, Plain, PlainData, Reaction, Registration, Slot, StoppedHeap, Value,
     Var, Weak, When, deal,
 };
+use heaphound_testkit::cases::config;
+use heaphound_testkit::deal::twin::{Answer, Reason, World, evaluate};
+use heaphound_testkit::deal::{cases, generate};
 use heaphound_testkit::load::{Loaded, load};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseResult, TestRunner};
-use twin::{Answer, Reason, World, evaluate};
-
-#[allow(dead_code)]
-#[path = "../../../../deal/tests/it/cases/mod.rs"]
-mod cases;
-#[allow(dead_code)]
-#[path = "../../../../deal/tests/it/generate/mod.rs"]
-mod generate;
-#[allow(dead_code)]
-#[path = "../../../../deal/tests/it/twin/mod.rs"]
-pub(crate) mod twin;
+use proptest::test_runner::{TestCaseResult, TestRunner};
 
 // Against the definitions.
 
@@ -233,17 +225,11 @@ impl Asked<'_> {
 }
 
 fn random(cases: u32, builder: fn() -> HeapBuilder) {
-    let times = std::env::var("HEAPHOUND_CASES");
-    let times: u32 = times.map_or(1, |times| times.parse().expect("a number"));
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(cases * times)
-    };
     let fits = AtomicUsize::new(0);
     let all = AtomicUsize::new(0);
     let texts = generate::texts(generate::Kind::Assertion);
     let drawn = (generate::heaps(), texts, any::<u8>(), any::<[bool; 2]>());
-    let run = TestRunner::new(config).run(&drawn, |(plan, text, weak, collect)| {
+    let run = TestRunner::new(config(cases)).run(&drawn, |(plan, text, weak, collect)| {
         let snapshot = plan.build();
         let heap = builder().log(false).build().unwrap();
         let mut m = heap.attach("t0").unwrap();
@@ -694,12 +680,8 @@ fn labels_follow_their_objects_and_die_with_them() {
 fn labels_are_what_a_model_says() {
     const LABELS: [&str; 2] = ["done", "in flight"];
     let drawn = proptest::collection::vec((0..9u8, 0..30usize, 0..2usize), 1..200);
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(60)
-    };
     for collector in COLLECTORS {
-        let run = TestRunner::new(config.clone()).run(&drawn, |steps| {
+        let run = TestRunner::new(config(60)).run(&drawn, |steps| {
             let heap = quiet(collector);
             let mut m = heap.attach("main").unwrap();
             let mut all: Vec<Option<heaphound::Root<Node>>> = Vec::new();
@@ -1153,12 +1135,6 @@ fn same_as_captured(
 /// Rule files with statements of all kinds, live and captured.
 fn random_files(cases: u32, builder: fn() -> HeapBuilder) {
     use generate::Kind;
-    let times = std::env::var("HEAPHOUND_CASES");
-    let times: u32 = times.map_or(1, |times| times.parse().expect("a number"));
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(cases * times)
-    };
     let kinds = [Kind::Assertion, Kind::Gc, Kind::Formula, Kind::Query];
     let asked = [Kind::Query, Kind::Value, Kind::Set];
     let rules = kinds.map(|kind| generate::texts(kind).boxed());
@@ -1167,7 +1143,7 @@ fn random_files(cases: u32, builder: fn() -> HeapBuilder) {
     let texts = proptest::collection::vec(proptest::strategy::Union::new(all), 1..5);
     let drawn = (generate::heaps(), texts, any::<[bool; 2]>());
     let (fits, tried) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let run = TestRunner::new(config).run(&drawn, |(plan, texts, collect)| {
+    let run = TestRunner::new(config(cases)).run(&drawn, |(plan, texts, collect)| {
         let snapshot = plan.build();
         let heap = builder().log(false).build().unwrap();
         let mut m = heap.attach("t0").unwrap();

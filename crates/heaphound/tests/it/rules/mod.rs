@@ -1,5 +1,5 @@
 //! Rules and expressions about the live heap.
 
 mod expressions;
-pub(crate) mod live;
+mod live;
 mod misuse;

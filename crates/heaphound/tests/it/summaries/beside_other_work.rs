@@ -12,6 +12,7 @@ use heaphound::{
     HeapBuilder, Local, Managed, MarkedHeap, Mutator, Needs, Object, Reaction, RefArray, Shapes,
     Slot, StoppedHeap, Var,
 };
+use heaphound_testkit::dice::Dice;
 
 use crate::panic_hook;
 
@@ -23,19 +24,6 @@ struct Node {
     next: Slot<Node>,
     prev: Slot<Node>,
     any: Slot<Object>,
-}
-
-/// Repeatable picks.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
 }
 
 /// Measures whose sums tell only which of them are equal: they are of other numbers.

@@ -10,8 +10,9 @@ use heaphound::{
     Check, Collector, Counted, Finalization, Found, Growth, Header, Heap, HeapBuilder, Instance,
     Managed, MarkedHeap, Mutator, Needs, Object, RefArray, Slot, StoppedHeap, Var,
 };
+use heaphound_testkit::cases::config;
 use heaphound_testkit::{Setting, programs, run_attached};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::TestRunner;
 
 /// Compares each summary with the view's, and keeps what differs.
 struct Comparing {
@@ -82,17 +83,8 @@ fn builder(collector: Collector, threads: usize) -> HeapBuilder {
 
 /// Runs random programs, each collection of which is compared.
 fn check(usual: u32, builder: HeapBuilder, zeal: u32, wants: Needs, inquires: bool) {
-    let factor = std::env::var("HEAPHOUND_CASES").map_or(1, |text| {
-        text.parse().expect("HEAPHOUND_CASES is a whole number")
-    });
-    let config = Config {
-        cases: usual * factor,
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..Config::default()
-    };
     let all = Arc::new(Mutex::new(Seen::default()));
-    let result = TestRunner::new(config).run(&programs(120), |program| {
+    let result = TestRunner::new(config(usual)).run(&programs(120), |program| {
         let heap = builder.clone().zeal(zeal).build().unwrap();
         let seen = all.clone();
         let watch = heap.watch(

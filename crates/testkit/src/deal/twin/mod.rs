@@ -4,7 +4,7 @@
 //! finds, and nothing is skipped because the answer is already known. After Reichenbach,
 //! Immerman, Smaragdakis, Aftandilian and Guyer (OOPSLA 2010, section 2) and Vechev, Yahav,
 //! Yorsh and Bloom (ISMM 2010, tables 1 and 2; table 1 is right where they differ). The sets
-//! of the latter are those of the [`graph`], the twin of probes.
+//! of the latter are those of the [graph](crate::twins), the twin of probes.
 //!
 //! Where the papers are silent:
 //!
@@ -23,9 +23,6 @@
 //! (`../generate`), examples by hand (`../cases`).
 
 mod compare;
-#[allow(dead_code, missing_docs)]
-#[path = "../../../../heap/tests/it/twins/mod.rs"]
-pub mod graph;
 mod mentions;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +38,7 @@ use heaphound_heap::root::{Part, RootKind};
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassInfo, FieldKind, Root, Value};
 
-use graph::Graph;
+use crate::twins::Graph;
 
 /// A heap, and what a text needs to know beside it.
 pub struct World<'a, V: HeapView> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Panics, with the place, if a document does not fit.
 pub fn check(document: &str) {
-    let schema = include_str!("../../../../../docs/findings.schema.json");
+    let schema = include_str!("../../../docs/findings.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
     let document: Value = serde_json::from_str(document).expect("the document is JSON");
     if let Err(error) = fits(&schema, &schema, &document, "$") {

@@ -1,4 +1,5 @@
-//! Random heaps, and a heap told in full to compare it by.
+//! Heaps with whatever a file can hold: odd names, classes of all sorts, every kind of value; and
+//! a heap told in full, to compare it by.
 
 use std::fmt::Write;
 

@@ -87,21 +87,18 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         1 => format!("1 path from {from} to {to}{around}"),
         n => format!("{n} paths from {from} to {to}{around}"),
     };
-    let mut findings = Vec::new();
-    if evidence.is_empty() {
-        findings.push(Finding {
-            rule: None,
-            kind: "not-reachable".into(),
-            severity: Severity::Error,
-            message: message.clone(),
-            class: None,
-            objects: vec![named(&heap, object)],
-            evidence: Vec::new(),
-            place: None,
-            collection: None,
-            notes: found.notes.clone(),
-        });
-    }
+    let finding = evidence.is_empty().then(|| Finding {
+        rule: None,
+        kind: "not-reachable".into(),
+        severity: Severity::Error,
+        message: message.clone(),
+        class: None,
+        objects: vec![named(&heap, object)],
+        evidence: Vec::new(),
+        place: None,
+        collection: None,
+        notes: found.notes.clone(),
+    });
     let answer = Answer {
         question: "path".into(),
         arguments: vec![args.object.clone()],
@@ -118,13 +115,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         evidence,
         notes: found.notes,
     };
-    Ok(Report {
-        command: "path".into(),
-        heap: args.heap.display().to_string(),
-        answer: Some(answer),
-        findings,
-        ..Report::default()
-    })
+    let finding = finding.map(Box::new);
+    Ok(Report::Answer { answer, finding })
 }
 
 fn start_of<'h>(

@@ -252,25 +252,19 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
             (verdict, format!("{question}-{state}"), why)
         }
     };
-    let mut findings = Vec::new();
-    if !verdict.is_expected() {
-        findings.push(Finding {
-            rule: None,
-            kind,
-            severity: Severity::Error,
-            message: why.message.clone(),
-            class: None,
-            objects: why
-                .objects
-                .iter()
-                .map(|it| named(asking.heap, *it))
-                .collect(),
-            evidence: why.evidence.clone(),
-            place: None,
-            collection: None,
-            notes: why.notes.clone(),
-        });
-    }
+    let objects = why.objects.iter().map(|it| named(asking.heap, *it));
+    let finding = (!verdict.is_expected()).then(|| Finding {
+        rule: None,
+        kind,
+        severity: Severity::Error,
+        message: why.message.clone(),
+        class: None,
+        objects: objects.collect(),
+        evidence: why.evidence.clone(),
+        place: None,
+        collection: None,
+        notes: why.notes.clone(),
+    });
     let answer = Answer {
         question: question.into(),
         arguments: args.question.arguments(),
@@ -280,11 +274,6 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
         evidence: why.evidence,
         notes: why.notes,
     };
-    Report {
-        command: "probe".into(),
-        heap: args.heap.display().to_string(),
-        answer: Some(answer),
-        findings,
-        ..Report::default()
-    }
+    let finding = finding.map(Box::new);
+    Report::Answer { answer, finding }
 }

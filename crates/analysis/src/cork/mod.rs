@@ -10,22 +10,22 @@
 //! window of them.
 //!
 //! Elsewhere: the arithmetic of ranks (`rank.rs`), slices (`slice.rs`), an object that shows the
-//! growth (`sample.rs`), findings (`tell.rs`).
+//! growth (`sample.rs`), findings (`finding.rs`).
 
+mod finding;
 mod rank;
 mod sample;
 mod slice;
-mod tell;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
 use heaphound_heap::ClassId;
 
+pub use self::finding::finding;
 use self::rank::{Change, History, Rank};
 pub use self::sample::sample;
 pub use self::slice::{Slice, SliceEdge};
-pub use self::tell::finding;
 use crate::slot::SlotIds;
 use crate::summary::{PointsFrom, Summary};
 

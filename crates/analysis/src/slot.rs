@@ -15,7 +15,7 @@ use heaphound_heap::{ClassId, ClassInfo};
 pub struct SlotId(pub u32);
 
 impl SlotId {
-    /// Not a slot: where an edge starts that comes from a root.
+    /// Not a slot: the start of an edge from a root.
     pub const ROOT: Self = Self(0);
 }
 
@@ -64,17 +64,17 @@ impl SlotIds {
         self.first.push(end);
     }
 
-    /// How many classes are known.
+    /// Returns how many classes are known.
     pub fn classes(&self) -> usize {
         self.first.len() - 2
     }
 
-    /// The number behind the last.
+    /// Returns the number behind the last.
     pub fn end(&self) -> u32 {
         self.first[self.first.len() - 1]
     }
 
-    /// A slot by its place in its object.
+    /// Returns a slot by its place in its object.
     pub fn at(&self, class: ClassId, place: Place) -> SlotId {
         match place {
             Place::Field(field) => SlotId(self.first[class.0 as usize] + field),
@@ -82,13 +82,13 @@ impl SlotIds {
         }
     }
 
-    /// The class that has a slot; none for a root.
+    /// Returns the class that has a slot; none for a root.
     pub fn class_of(&self, slot: SlotId) -> Option<ClassId> {
         let after = self.first.partition_point(|&first| first <= slot.0);
         (slot != SlotId::ROOT).then(|| ClassId(after as u32 - 1))
     }
 
-    /// All slots of a class, its elements last.
+    /// Returns all slots of a class, its elements last.
     pub fn of(&self, class: ClassId) -> impl Iterator<Item = SlotId> + use<> {
         let at = class.0 as usize;
         (self.first[at]..self.first[at + 1]).map(SlotId)
@@ -206,7 +206,7 @@ impl SlotOffsets {
         Self { rows, slots }
     }
 
-    /// The slot at an offset from the start of an object, header included.
+    /// Returns the slot at an offset from the start of an object, header included.
     #[inline]
     pub fn at(&self, class: u32, offset: usize) -> SlotId {
         let (start, last) = self.rows[class as usize];

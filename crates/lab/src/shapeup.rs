@@ -11,7 +11,7 @@ use heaphound::analysis::shape::{Broken, Measure, Metric, Profile, measure_view}
 use crate::programs::Random;
 use crate::report::Report;
 use crate::structures::{Error, KINDS, Kind, Structure};
-use crate::{Failed, Options, Tell};
+use crate::{Failed, Options, Progress};
 
 /// How much is tried.
 struct Trials {
@@ -28,7 +28,7 @@ struct Trials {
 /// How many errors are inserted.
 const COUNTS: [usize; 8] = [1, 2, 3, 4, 5, 10, 50, 100];
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let trials = match options.quick {
         true => Trials {
             correct: 40,
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
     Ok(run_with(&trials, progress))
 }
 
-fn run_with(trials: &Trials, progress: Tell<'_>) -> Report {
+fn run_with(trials: &Trials, progress: Progress<'_>) -> Report {
     let mut report = Report::new("shapeup");
     let (mut alarms, mut tested) = (0, 0);
     let (mut worst, mut cells) = (100.0f64, 0);

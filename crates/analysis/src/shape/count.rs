@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::Degrees;
 use crate::slot::SlotName;
 
-/// One of the eight degree metrics: how many objects have so many references to or from
-/// other objects of the structure. `in=0`, `out>2`.
+/// One of the eight degrees: a number of references to or from other objects of the structure.
+/// `in=0`, `out>2`
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Degree {
     /// Which references.
@@ -30,7 +30,7 @@ pub enum Side {
     Out,
 }
 
-/// How many references an object has, as far as they are told apart.
+/// How many references an object has. Three and more are the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Number {
     /// None.

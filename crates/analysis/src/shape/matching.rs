@@ -294,7 +294,7 @@ fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Hashes slots. They are small numbers that nobody chooses in order to collide.
+/// Hashes slots. They are small numbers, which no input can choose in order to collide.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixer(u64);
 

@@ -112,7 +112,7 @@ pub fn findings(violations: &[Violation], collection: Option<u64>) -> Vec<Findin
     classes.map(|it| finding(it, collection)).collect()
 }
 
-/// The violations of one class, at least one, as a finding.
+/// Returns the violations of one class, at least one, as a finding.
 fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
     let first = &violations[0];
     let named = |name: String| Named {

@@ -118,17 +118,10 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
         let is_stdin = path == Path::new("-");
         if args.check && new != text {
             printed.push_str(&format!("{name}\n"));
+            let message = format!("{name} is not formatted");
             findings.push(Finding {
-                rule: None,
-                kind: "not-formatted".into(),
-                severity: Severity::Error,
-                message: format!("{name} is not formatted"),
-                class: None,
-                objects: Vec::new(),
-                evidence: Vec::new(),
                 place: Some(name),
-                collection: None,
-                notes: Vec::new(),
+                ..Finding::new("not-formatted", Severity::Error, message)
             });
         } else if is_stdin && !args.check {
             printed.push_str(&new);

@@ -205,15 +205,8 @@ fn members(heap: &Snapshot, set: &ObjectSet<ObjectId>, limit: usize) -> Members 
 fn is_false(expression: &str, message: &str, notes: &[String]) -> Finding {
     Finding {
         rule: Some(in_one_line(expression)),
-        class: None,
-        kind: "false".into(),
-        severity: Severity::Error,
-        message: message.into(),
-        objects: Vec::new(),
-        evidence: Vec::new(),
-        place: None,
-        collection: None,
         notes: notes.to_vec(),
+        ..Finding::new("false", Severity::Error, message)
     }
 }
 

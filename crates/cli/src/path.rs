@@ -62,10 +62,10 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let found = progress.of("searching", || {
         search(&heap, &start, &avoid, object, args.count)
     });
-    let evidence = found.trails.iter().map(|trail| Evidence {
-        label: String::new(),
-        path: trail.describe(&heap),
-    });
+    let evidence = found
+        .trails
+        .iter()
+        .map(|trail| Evidence::way(trail.describe(&heap)));
     let evidence: Vec<Evidence> = evidence.collect();
     let to = heap.name_of(object);
     let around = match avoid.is_empty() {
@@ -88,16 +88,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         n => format!("{n} paths from {from} to {to}{around}"),
     };
     let finding = evidence.is_empty().then(|| Finding {
-        rule: None,
-        kind: "not-reachable".into(),
-        severity: Severity::Error,
-        message: message.clone(),
-        class: None,
         objects: vec![named(&heap, object)],
-        evidence: Vec::new(),
-        place: None,
-        collection: None,
         notes: found.notes.clone(),
+        ..Finding::new("not-reachable", Severity::Error, message.clone())
     });
     let answer = Answer {
         question: "path".into(),

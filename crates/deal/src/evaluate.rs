@@ -468,9 +468,11 @@ impl<V: Readable> Evaluation<'_, V> {
         match probes.is_reachable(above, below) {
             true => {
                 let trail = probes.bypass(above, below);
-                finding.evidence.extend(trail.map(|trail| Evidence {
-                    label: format!("a path leads to {name} around {owner}"),
-                    path: trail.describe(self.view),
+                finding.evidence.extend(trail.map(|trail| {
+                    Evidence::labelled(
+                        format!("a path leads to {name} around {owner}"),
+                        trail.describe(self.view),
+                    )
                 }));
             }
             false => {
@@ -488,10 +490,9 @@ impl<V: Readable> Evaluation<'_, V> {
         finding.objects.push(named(self.view, object));
         let mut visits = self.view.visits();
         let trail = shortest(self.view, &mut visits, &Search::everywhere(), object);
-        finding.evidence.extend(trail.map(|trail| Evidence {
-            label: "how it is held".into(),
-            path: trail.describe(self.view),
-        }));
+        finding.evidence.extend(
+            trail.map(|trail| Evidence::labelled("how it is held", trail.describe(self.view))),
+        );
     }
 }
 

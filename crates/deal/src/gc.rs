@@ -324,10 +324,7 @@ impl<V: Readable> Check<'_, '_, V> {
     }
 
     fn evidence(&self, label: &str, trail: &Trail<V::Object>) -> Evidence {
-        Evidence {
-            label: label.into(),
-            path: trail.describe(self.view),
-        }
+        Evidence::labelled(label, trail.describe(self.view))
     }
 
     /// Instances that are held in the same way are one group.
@@ -354,10 +351,9 @@ impl<V: Readable> Check<'_, '_, V> {
                 .push(format!("paths were looked for to {count} of them"));
         }
         let shown = groups.into_iter().take(MOST_SHOWN);
-        finding.evidence.extend(shown.map(|(count, path)| Evidence {
-            label: format!("{count} held like this"),
-            path,
-        }));
+        finding
+            .evidence
+            .extend(shown.map(|(count, path)| Evidence::group(count, path)));
     }
 
     /// Each with two paths that end in different references.

@@ -232,10 +232,10 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         for &(_, object) in order.iter().take(MOST_SHOWN) {
             finding.objects.push(named(view, object));
             if let Some(trail) = reached.trail(object) {
-                finding.evidence.push(Evidence {
-                    label: self.values(quantifier, object),
-                    path: trail.describe(view),
-                });
+                finding.evidence.push(Evidence::labelled(
+                    self.values(quantifier, object),
+                    trail.describe(view),
+                ));
             }
         }
         if found.len() > MOST_SHOWN {
@@ -254,8 +254,8 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
     ) -> Option<String> {
         let mut finding = finding_of(rule, self.text);
         self.describe(&mut finding, quantifier, found);
-        let Evidence { label, path } = finding.evidence.first()?;
-        Some(format!("{}: {label}: {path}", finding.notes[0]))
+        let Evidence { shows, path } = finding.evidence.first()?;
+        Some(format!("{}: {shows}: {path}", finding.notes[0]))
     }
 
     /// What a quantifier's body reads of an object.
@@ -337,10 +337,10 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                 finding.objects.push(named(view, object));
             }
             let name = relation_name(self.text, self.setting.resolved, relation);
-            finding.evidence.push(Evidence {
-                label: format!("reach[{name}]"),
-                path: trail.describe(view),
-            });
+            finding.evidence.push(Evidence::labelled(
+                format!("reach[{name}]"),
+                trail.describe(view),
+            ));
             shown += 1;
         }
     }
@@ -482,19 +482,15 @@ pub fn finding_of(rule: &Rule, text: &str) -> Finding {
     };
     Finding {
         rule: Some(rule_name(rule, text)),
-        class: None,
-        kind: rule.name.clone().unwrap_or_else(|| "assertion".into()),
-        severity: match rule.severity {
-            Severity::Note => finding::Severity::Note,
-            Severity::Warning => finding::Severity::Warning,
-            Severity::Error => finding::Severity::Error,
-        },
-        message: what,
-        objects: Vec::new(),
-        evidence: Vec::new(),
-        place: None,
-        collection: None,
-        notes: Vec::new(),
+        ..Finding::new(
+            rule.name.clone().unwrap_or_else(|| "assertion".into()),
+            match rule.severity {
+                Severity::Note => finding::Severity::Note,
+                Severity::Warning => finding::Severity::Warning,
+                Severity::Error => finding::Severity::Error,
+            },
+            what,
+        )
     }
 }
 

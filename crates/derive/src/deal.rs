@@ -100,7 +100,7 @@ pub(crate) fn expand(input: &Input) -> TokenStream {
     let places: Vec<Ident> = (0..hosts.len())
         .map(|nth| Ident::new(&format!("host_{nth}"), Span::mixed_site()))
         .collect();
-    // Objects may be made by means of the mutator, which is borrowed behind them.
+    // The arguments may use the mutator, so it is borrowed after them.
     let borrowed = Ident::new("mutator", Span::mixed_site());
     let binds = hosts.iter().zip(&places).map(|(host, place)| {
         let name = host.name.unraw().to_string();

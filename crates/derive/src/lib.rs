@@ -45,8 +45,8 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 /// let tails = deal!("exists Node x: x.next == null");
 /// ```
 ///
-/// - The mutator comes first, where variables are bound: it makes the handles. What stands
-///   there and behind the text is only borrowed, and only here.
+/// - The mutator comes first, where variables are bound: it makes the handles. The mutator and the
+///   objects behind the text are borrowed during this call only.
 /// - Then the text, a literal: assertions or a file of rules, as `docs/deal.md` has them. A
 ///   formula on its own is asserted.
 /// - Then the host variables: `d`, or `d = object`, where an object is whatever refers to one: a

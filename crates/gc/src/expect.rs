@@ -465,16 +465,10 @@ impl Mutator<'_> {
                 notes.push(format!("{more} more ways lead to such objects"));
                 groups.truncate(MOST_SHOWN);
             }
-            let evidence = groups.into_iter().map(|(count, path)| Evidence {
-                label: format!("{count} held like this"),
-                path,
-            });
+            let evidence = groups
+                .into_iter()
+                .map(|(count, path)| Evidence::group(count, path));
             Some(Finding {
-                rule: None,
-                kind: "leak".into(),
-                severity: Severity::Error,
-                message: format!("{count} objects allocated in the scope are still reachable"),
-                class: None,
                 objects: some
                     .iter()
                     .take(MOST_SHOWN)
@@ -482,8 +476,12 @@ impl Mutator<'_> {
                     .collect(),
                 evidence: evidence.collect(),
                 place: Some(place.to_string()),
-                collection: None,
                 notes,
+                ..Finding::new(
+                    "leak",
+                    Severity::Error,
+                    format!("{count} objects allocated in the scope are still reachable"),
+                )
             })
         })
     }

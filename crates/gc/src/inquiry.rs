@@ -157,18 +157,11 @@ impl HeapInner {
 }
 
 pub(crate) fn panicked() -> Finding {
-    Finding {
-        rule: None,
-        kind: "inquiry-panicked".into(),
-        class: None,
-        severity: Severity::Error,
-        message: "a question that was to be asked of the heap panicked".into(),
-        objects: Vec::new(),
-        evidence: Vec::new(),
-        place: None,
-        collection: None,
-        notes: Vec::new(),
-    }
+    Finding::new(
+        "inquiry-panicked",
+        Severity::Error,
+        "a question that was to be asked of the heap panicked",
+    )
 }
 
 impl crate::raw::Mutator<'_> {

@@ -94,29 +94,63 @@ impl fmt::Display for Path {
 /// A path with what it shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Evidence {
-    /// `thread:worker-1 reaches it`; may be empty.
-    pub label: String,
+    /// What the path shows.
+    pub shows: Shows,
     /// The way.
     pub path: Path,
 }
 
-impl Evidence {
-    /// A path to one of many objects, which proves nothing that another would not.
-    pub fn example(path: Path) -> Self {
-        Self {
-            label: EXAMPLE.into(),
-            path,
-        }
-    }
+/// What a path of a finding shows. Displayed, it is the label before the path; it may be empty.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Shows {
+    /// How the object that the finding is about is reached.
+    Way,
+    /// One of many objects. Another one would prove as much, so that it does not count in the
+    /// fingerprint.
+    Example,
+    /// How this number of objects are held, each in its own place.
+    Group(usize),
+    /// What this text says: `thread:worker-1 reaches it`.
+    Text(String),
+}
 
-    /// Whether it is one of many.
-    fn is_example(&self) -> bool {
-        self.label == EXAMPLE
+impl fmt::Display for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Way => Ok(()),
+            Self::Example => f.write_str("for example"),
+            Self::Group(count) => write!(f, "{count} held like this"),
+            Self::Text(text) => f.write_str(text),
+        }
     }
 }
 
-/// How examples are labelled.
-const EXAMPLE: &str = "for example";
+impl Evidence {
+    /// How an object is reached.
+    pub fn way(path: Path) -> Self {
+        let shows = Shows::Way;
+        Self { shows, path }
+    }
+
+    /// A path to one of many objects, which proves nothing that another would not.
+    pub fn example(path: Path) -> Self {
+        let shows = Shows::Example;
+        Self { shows, path }
+    }
+
+    /// How a number of objects are held.
+    pub fn group(count: usize, path: Path) -> Self {
+        let shows = Shows::Group(count);
+        Self { shows, path }
+    }
+
+    /// A path that shows what a text says.
+    pub fn labelled(text: impl Into<String>, path: Path) -> Self {
+        let shows = Shows::Text(text.into());
+        Self { shows, path }
+    }
+}
 
 /// What a person would know a finding by, from run to run: a hash of its kind, of the class that
 /// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
@@ -158,6 +192,22 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A finding with no object, path or place yet.
+    pub fn new(kind: impl Into<String>, severity: Severity, message: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            severity,
+            message: message.into(),
+            rule: None,
+            class: None,
+            objects: Vec::new(),
+            evidence: Vec::new(),
+            place: None,
+            collection: None,
+            notes: Vec::new(),
+        }
+    }
+
     /// What it is known by from run to run.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Fnv::new();
@@ -171,7 +221,7 @@ impl Finding {
             hash.text("class");
             hash.text(class);
         }
-        let evidence = || self.evidence.iter().filter(|it| !it.is_example());
+        let evidence = || self.evidence.iter().filter(|it| it.shows != Shows::Example);
         if evidence().next().is_none() {
             self.objects.iter().for_each(|it| hash.text(&it.class));
             if self.objects.is_empty() && self.class.is_none() {
@@ -189,10 +239,10 @@ impl fmt::Display for Finding {
     /// The finding in plain text, without colours or shortening.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} [{}]", self.severity, self.message, self.kind)?;
-        for Evidence { label, path } in &self.evidence {
-            match label.is_empty() {
-                true => write!(f, "\n  {path}")?,
-                false => write!(f, "\n  {label}: {path}")?,
+        for Evidence { shows, path } in &self.evidence {
+            match shows {
+                Shows::Way => write!(f, "\n  {path}")?,
+                shows => write!(f, "\n  {shows}: {path}")?,
             }
         }
         for note in &self.notes {
@@ -292,25 +342,14 @@ mod tests {
             index: None,
             to: named("Node", i),
         };
-        Finding {
-            kind: "shared".into(),
-            severity: Severity::Warning,
-            message: String::new(),
-            rule: None,
-            class: None,
-            objects: vec![named("Node", nodes)],
-            evidence: vec![Evidence {
-                label: String::new(),
-                path: Path {
-                    root: Some(Root::new(RootKind::Static, "list")),
-                    first: named("Node", first),
-                    hops: (first + 1..first + nodes).map(hop).collect(),
-                },
-            }],
-            place: None,
-            collection: None,
-            notes: Vec::new(),
-        }
+        let mut finding = Finding::new("shared", Severity::Warning, "");
+        finding.objects = vec![named("Node", nodes)];
+        finding.evidence = vec![Evidence::way(Path {
+            root: Some(Root::new(RootKind::Static, "list")),
+            first: named("Node", first),
+            hops: (first + 1..first + nodes).map(hop).collect(),
+        })];
+        finding
     }
 
     #[test]

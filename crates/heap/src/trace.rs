@@ -132,6 +132,106 @@ impl<O> Visitor<O> for () {
     type Tag = ();
 }
 
+/// Looks at the objects that a trace enters, in batches. Each thread of a trace has one of its own.
+///
+/// A [`Visitor`] is compiled into the loop that traces; an examiner is called through a pointer,
+/// once for [`BATCH`] objects. So one compiled loop serves all examiners, also inside a
+/// collection that counts other things at the same time.
+pub trait Examiner<O>: Send {
+    /// Whether objects of a class are to be shown. Asked before the trace.
+    fn wants(&self, class: ClassId) -> bool;
+
+    /// Looks at objects that were entered: at most [`BATCH`], of the wanted classes, each once.
+    fn examine(&mut self, objects: &[O]);
+
+    /// An edge, or a start, leads to an object that an earlier phase of the same series has
+    /// entered ([`Filter::Once`]).
+    fn overlap(&mut self, to: O) {
+        let _ = to;
+    }
+
+    /// Whether [`Examiner::overlap`] is wanted.
+    fn wants_overlaps(&self) -> bool {
+        false
+    }
+
+    /// Whether the answer is known. The trace may then end early, or go on.
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+/// The most objects that an [`Examiner`] is shown at a time.
+pub const BATCH: usize = 64;
+
+/// Shows an examiner what a trace enters. `OVERLAPS`: also what an earlier phase has entered.
+pub struct Showing<'e, O, const OVERLAPS: bool> {
+    examiner: &'e mut dyn Examiner<O>,
+    /// The marks of earlier phases of the series: from the first up to that of this phase.
+    earlier: std::ops::Range<u8>,
+    batch: Vec<O>,
+}
+
+impl<'e, O: Copy + Send, const OVERLAPS: bool> Showing<'e, O, OVERLAPS> {
+    /// For one thread of a phase.
+    pub fn new(examiner: &'e mut dyn Examiner<O>, phase: &Phase<O>) -> Self {
+        let since = match phase.filter {
+            Filter::Once { since, .. } => since.0,
+            _ => phase.mark.0,
+        };
+        Self {
+            examiner,
+            earlier: since..phase.mark.0,
+            batch: Vec::with_capacity(BATCH),
+        }
+    }
+
+    /// Shows what is left, when the trace has ended.
+    pub fn finish(mut self) {
+        self.show();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn show(&mut self) {
+        if !self.batch.is_empty() {
+            self.examiner.examine(&self.batch);
+            self.batch.clear();
+        }
+    }
+}
+
+impl<O: Copy + Send, const OVERLAPS: bool> Visitor<O> for Showing<'_, O, OVERLAPS> {
+    type Tag = ();
+    const MEETS: bool = OVERLAPS;
+    const FEW: bool = true;
+    const STOPS: bool = true;
+
+    fn wants(&self, class: ClassId) -> bool {
+        self.examiner.wants(class)
+    }
+
+    // The loop that marks needs its registers: as little is done here as can be.
+    #[inline]
+    fn object(&mut self, object: O) {
+        self.batch.push(object);
+        if self.batch.len() == BATCH {
+            self.show();
+        }
+    }
+
+    #[inline]
+    fn met(&mut self, to: O, visit: Visit) {
+        if self.earlier.contains(&visit.0) {
+            self.examiner.overlap(to);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.examiner.is_done()
+    }
+}
+
 /// The most marks that can be in use at once.
 pub const MAX_MARKS: usize = 250;
 
@@ -174,6 +274,32 @@ pub trait Traceable: HeapView {
         phase: &Phase<Self::Object>,
         visitors: Vec<V>,
     ) -> (Traced<Self::Object>, Vec<V>);
+
+    /// Runs one phase, on as many threads as there are examiners, and shows them what it enters.
+    fn survey(
+        &self,
+        visits: &mut Self::Visits<'_>,
+        phase: &Phase<Self::Object>,
+        examiners: Vec<&mut dyn Examiner<Self::Object>>,
+    ) -> Traced<Self::Object> {
+        match examiners.iter().any(|it| it.wants_overlaps()) {
+            true => survey_with::<Self, true>(self, visits, phase, examiners),
+            false => survey_with::<Self, false>(self, visits, phase, examiners),
+        }
+    }
+}
+
+fn survey_with<T: Traceable + ?Sized, const OVERLAPS: bool>(
+    view: &T,
+    visits: &mut T::Visits<'_>,
+    phase: &Phase<T::Object>,
+    examiners: Vec<&mut dyn Examiner<T::Object>>,
+) -> Traced<T::Object> {
+    let visitors = examiners.into_iter();
+    let visitors = visitors.map(|it| Showing::<_, OVERLAPS>::new(it, phase));
+    let (traced, visitors) = view.trace(visits, phase, visitors.collect());
+    visitors.into_iter().for_each(Showing::finish);
+    traced
 }
 
 /// A series of phases, all ordering included, that can be run on any view and inside a

@@ -542,18 +542,11 @@ fn in_one_line(text: &str) -> String {
 
 /// A finding that there is no answer.
 fn unanswered(name: &str, why: &str) -> Finding {
-    Finding {
-        rule: None,
-        kind: "not-checked".into(),
-        severity: heaphound_heap::finding::Severity::Warning,
-        class: None,
-        message: format!("`{name}` was not checked: {why}"),
-        objects: Vec::new(),
-        evidence: Vec::new(),
-        place: None,
-        collection: None,
-        notes: Vec::new(),
-    }
+    Finding::new(
+        "not-checked",
+        heaphound_heap::finding::Severity::Warning,
+        format!("`{name}` was not checked: {why}"),
+    )
 }
 
 /// Whether a text is well formed, whatever heap it will be about.

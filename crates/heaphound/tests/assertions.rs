@@ -204,7 +204,10 @@ fn instances_and_volume_are_limited() {
             findings.iter().map(|it| it.message.as_str()).min().unwrap(),
             "5 instances of Order live; the assertion allows 3"
         );
-        assert_eq!(findings[0].evidence[0].label, "5 held like this");
+        assert_eq!(
+            findings[0].evidence[0].shows.to_string(),
+            "5 held like this"
+        );
         let _ = list;
     });
 }
@@ -418,7 +421,7 @@ fn a_test_fails_with_the_ways_that_lead_to_what_leaked() {
                 leaks.message,
                 "10 objects allocated in the scope are still reachable"
             );
-            assert_eq!(leaks.evidence[0].label, "10 held like this");
+            assert_eq!(leaks.evidence[0].shows.to_string(), "10 held like this");
             assert_eq!(paths(&leaks), ["thread:main[0] → Node[] [0] → Node"]);
         }
     }

@@ -227,7 +227,7 @@ fn the_holder_is_named_and_an_order_is_shown() {
         let paths: Vec<String> = finding
             .evidence
             .iter()
-            .map(|it| without_addresses(&format!("{}: {}", it.label, it.path)))
+            .map(|it| without_addresses(&format!("{}: {}", it.shows, it.path)))
             .collect();
         assert_eq!(
             paths[0],

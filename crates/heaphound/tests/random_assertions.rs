@@ -925,16 +925,8 @@ impl<'s> Twin<'s> {
         let fingerprint = |path| {
             let label = String::new();
             let finding = Finding {
-                rule: None,
-                kind: kind.into(),
-                severity: Severity::Error,
-                message: String::new(),
-                class: None,
-                objects: Vec::new(),
-                evidence: vec![Evidence { label, path }],
-                place: None,
-                collection: None,
-                notes: Vec::new(),
+                evidence: vec![Evidence::labelled(label, path)],
+                ..Finding::new(kind, Severity::Error, String::new())
             };
             finding.fingerprint()
         };

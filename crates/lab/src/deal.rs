@@ -39,7 +39,7 @@ struct Micro {
     objects: usize,
     /// The pause with the assertion to that without.
     ratio: f64,
-    /// Between which half of the ratios lie.
+    /// Where the middle half of the ratios lies.
     spread: (f64, f64),
     /// The plain pause, in seconds.
     plain: f64,
@@ -372,7 +372,7 @@ fn removed_orders(report: &mut Report, size: Size, rounds: usize) {
     ));
 }
 
-/// Instructions of a full collection, as a second witness.
+/// Counts the instructions of a full collection, which do not depend on noise.
 fn instructions(report: &mut Report) {
     let mut ratios = Vec::new();
     let mut each = Vec::new();
@@ -442,7 +442,7 @@ fn heap() -> Heap {
     builder.initial_bytes(1 << 30).build().expect("a heap")
 }
 
-/// Returns how long the world stands still for a plain full collection.
+/// Returns the pause of a plain full collection.
 fn pause(heap: &Heap, m: &mut Mutator<'_>) -> Duration {
     m.collect();
     last_pause(heap)

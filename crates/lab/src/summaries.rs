@@ -1,9 +1,10 @@
 //! What heap summaries cost: the points-from graph at every full collection, what is kept of it,
 //! and the field-wise graph with the degrees of recursive structures.
 //!
-//! The collection's own cost is taken on one heap, with and without counting in turn, so that it
-//! lies in memory alike. What is watched has seen a collection before, and enough was allocated
-//! since to rank what has changed; without watching, as much is allocated. The cost of a run is taken on heaps of their own, in turn.
+//! The cost of a collection is measured on one heap, with and without counting in turn, so that
+//! its place in memory is the same. With counting, a collection was counted before, and enough was
+//! allocated since to rank what has changed; without, as much is allocated. The cost of a run is
+//! measured on separate heaps, in turn.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -85,7 +86,7 @@ fn quiet_heap() -> Heap {
     heap.build().expect("a heap")
 }
 
-/// Instructions of a full collection, as a second witness.
+/// Counts the instructions of a full collection, which do not depend on noise.
 fn instructions(report: &mut Report) {
     for Program { name, .. } in PROGRAMS {
         let count = |watch| callgrind::instructions(&format!("collect-{watch}-{name}"));
@@ -127,7 +128,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
             let mut m = heap.attach("main").expect("attached once");
             (program.settle)(&mut m, size);
             let _watched = watch.begin(&heap);
-            // The first one learns what the others know, and is there however often is counted.
+            // The first one learns what the others use. It is part of every count.
             for _ in 0..times + 1 {
                 m.collect();
             }
@@ -188,8 +189,8 @@ fn collections(report: &mut Report, size: Size, rounds: usize, progress: Progres
     report.lower("cpfg.gc_pct", Some(75.0), worst, "%");
 }
 
-/// Two full collections, between which a tenth of what lives is allocated in vain, and how long
-/// the world stood still in the second.
+/// Does two full collections, between which garbage of a tenth of the live bytes is allocated.
+/// Returns the pause of the second.
 fn second_pause(heap: &Heap, m: &RefCell<Mutator<'_>>) -> Duration {
     const CHUNK: usize = 16 << 10;
     let mut m = m.borrow_mut();
@@ -211,7 +212,7 @@ enum Watch {
 }
 
 impl Watch {
-    /// Watches while what is answered is kept.
+    /// Watches while the returned handle is kept.
     fn begin(self, heap: &Heap) -> (Option<GrowthWatch>, Option<ShapeWatch>) {
         let growth = || Growth::new().register(heap, quiet());
         let shapes = || Shapes::learning(Profile::default()).register(heap, quiet());

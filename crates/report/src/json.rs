@@ -274,14 +274,14 @@ impl<'a> From<&'a heap::Named> for ObjectJson<'a> {
 
 #[derive(Serialize)]
 struct EvidenceJson<'a> {
-    label: &'a str,
+    label: String,
     path: PathJson<'a>,
 }
 
 impl<'a> From<&'a heap::Evidence> for EvidenceJson<'a> {
     fn from(evidence: &'a heap::Evidence) -> Self {
         Self {
-            label: &evidence.label,
+            label: evidence.shows.to_string(),
             path: PathJson::from(&evidence.path),
         }
     }

@@ -6,18 +6,7 @@
 //! ```
 //! use heaphound_heap::finding::{Finding, Severity};
 //!
-//! let finding = Finding {
-//!     rule: None,
-//!     kind: "shared".into(),
-//!     severity: Severity::Error,
-//!     message: "Node#3 is shared".into(),
-//!     class: None,
-//!     objects: Vec::new(),
-//!     evidence: Vec::new(),
-//!     place: Some("src/main.rs:7".into()),
-//!     collection: None,
-//!     notes: Vec::new(),
-//! };
+//! let finding = Finding::new("shared", Severity::Error, "Node#3 is shared");
 //! let text = heaphound_report::text::finding(&finding, 80);
 //! assert!(text.contains("Node#3 is shared"));
 //! ```

@@ -21,30 +21,26 @@ fn evidence(root: Option<Root>) -> Evidence {
         index,
         to: named("Node"),
     };
-    Evidence {
-        label: "so".into(),
-        path: Path {
+    Evidence::labelled(
+        "so",
+        Path {
             root,
             first: named("List"),
             hops: vec![hop("head", None), hop("", Some(3))],
         },
-    }
+    )
 }
 
 fn finding(severity: Severity, collection: Option<u64>) -> Finding {
     let mut root = Root::new(RootKind::ThreadStack, "main");
     root.scope = Some("src/main.rs:3:5".into());
     Finding {
-        rule: None,
-        kind: "shared".into(),
-        severity,
-        message: "\"quoted\"\n\u{1b}".into(),
-        class: None,
         objects: vec![named("Node")],
         evidence: vec![evidence(Some(root)), evidence(None)],
         place: collection.map(|_| "src/main.rs:7:5".into()),
         collection,
         notes: vec!["one is left out".into()],
+        ..Finding::new("shared", severity, "\"quoted\"\n\u{1b}")
     }
 }
 

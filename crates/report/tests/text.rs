@@ -29,23 +29,19 @@ fn list(nodes: usize) -> Finding {
         to: named("Leaf", 1),
     });
     Finding {
-        rule: None,
-        kind: "shared".into(),
-        severity: Severity::Error,
-        message: "Leaf#1 is shared".into(),
-        class: None,
         objects: vec![named("Leaf", 1)],
-        evidence: vec![Evidence {
-            label: "through the list".into(),
-            path: Path {
+        evidence: vec![Evidence::labelled(
+            "through the list",
+            Path {
                 root: Some(Root::new(RootKind::Static, "list")),
                 first: named("Node", 1),
                 hops,
             },
-        }],
+        )],
         place: Some("src/main.rs:7:5".into()),
         collection: Some(12),
         notes: vec!["3 other referrers are not shown".into()],
+        ..Finding::new("shared", Severity::Error, "Leaf#1 is shared")
     }
 }
 

@@ -71,7 +71,7 @@ impl std::error::Error for ReadError {
 }
 
 /// Reads a heap of either format. Errors call it `name`; `progress` is called about
-/// once a megabyte how many bytes of how many are done.
+/// once a megabyte, with the bytes that are read and the bytes of all.
 ///
 /// # Errors
 /// If the bytes are not a heap.
@@ -95,7 +95,7 @@ pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snaps
 /// Writes a heap to a file, as [`replace_file`] does. Returns how many bytes were written.
 ///
 /// # Errors
-/// If it cannot be written, or the heap not in that format; then what was there still is.
+/// If it cannot be written, or the heap does not fit the format. Then the old file stays.
 pub fn write_file(
     path: impl AsRef<Path>,
     heap: &Snapshot,
@@ -105,12 +105,12 @@ pub fn write_file(
     replace_file(path, |file| write_into(file, heap, format, progress))
 }
 
-/// Writes a file. It is complete before it takes the place of one that was there, whose
-/// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
-/// not replaced, but written into. Returns what `write` returns.
+/// Writes a file. It replaces an old one, whose permissions it keeps, only when it is complete.
+/// A link stays a link: its target is written. A device or a pipe is not replaced, but written
+/// into. Returns what `write` returns.
 ///
 /// # Errors
-/// If it cannot be written; then what was there still is.
+/// If it cannot be written. Then the old file stays.
 pub fn replace_file<R>(
     path: impl AsRef<Path>,
     write: impl FnOnce(&File) -> io::Result<R>,

@@ -87,22 +87,14 @@ pub fn finding(
     }
     let evidence = match path.hops.is_empty() {
         true => Vec::new(),
-        false => vec![Evidence {
-            label: "it grows through".into(),
-            path,
-        }],
+        false => vec![Evidence::labelled("it grows through", path)],
     };
     Finding {
-        kind: "growth".into(),
-        rule: None,
-        class: None,
-        severity: Severity::Warning,
-        message,
         objects: vec![named(*class)],
         evidence,
-        place: None,
         collection,
         notes,
+        ..Finding::new("growth", Severity::Warning, message)
     }
 }
 

@@ -144,17 +144,12 @@ fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
         Shape::Other => "what was learnt".to_string(),
         shape => format!("a {shape}, as it did"),
     };
+    let message = format!("{} no longer looks like {shape}", first.class);
     let class = first.class.clone();
     Finding {
-        kind: "shape".into(),
-        rule: None,
-        class: None,
-        severity: Severity::Warning,
-        message: format!("{class} no longer looks like {shape}"),
         objects: std::iter::once(class).chain(slots).map(named).collect(),
-        evidence: Vec::new(),
-        place: None,
         collection,
         notes,
+        ..Finding::new("shape", Severity::Warning, message)
     }
 }

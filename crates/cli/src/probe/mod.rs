@@ -140,10 +140,7 @@ impl Asking<'_> {
     }
 
     fn show(&self, label: impl Into<String>, trail: &Trail<ObjectId>) -> Evidence {
-        Evidence {
-            label: label.into(),
-            path: trail.describe(self.heap),
-        }
+        Evidence::labelled(label, trail.describe(self.heap))
     }
 
     /// The roots whose paths count: all but the asking thread's stack.
@@ -254,16 +251,10 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
     };
     let objects = why.objects.iter().map(|it| named(asking.heap, *it));
     let finding = (!verdict.is_expected()).then(|| Finding {
-        rule: None,
-        kind,
-        severity: Severity::Error,
-        message: why.message.clone(),
-        class: None,
         objects: objects.collect(),
         evidence: why.evidence.clone(),
-        place: None,
-        collection: None,
         notes: why.notes.clone(),
+        ..Finding::new(kind, Severity::Error, why.message.clone())
     });
     let answer = Answer {
         question: question.into(),

@@ -81,10 +81,7 @@ impl Assertions {
                 AssertionKind::Unshared => {
                     both_ways(view, &ways, &rooted, object, &referrers[&object])
                 }
-                _ => vec![Evidence {
-                    label: String::new(),
-                    path: trail.describe(view),
-                }],
+                _ => vec![Evidence::way(trail.describe(view))],
             };
             let drag = violation.kind != AssertionKind::Unshared
                 && is_drag(&trail)
@@ -138,16 +135,15 @@ impl Assertions {
             false => "",
         };
         Finding {
-            rule: None,
-            kind: violation.kind.name().into(),
-            severity: Severity::Error,
-            message: with_message(format!("{what}{drag}"), site),
-            class: None,
             objects: vec![it],
             evidence,
             place: Some(site.place.to_string()),
             collection: Some(collection),
-            notes: Vec::new(),
+            ..Finding::new(
+                violation.kind.name(),
+                Severity::Error,
+                with_message(format!("{what}{drag}"), site),
+            )
         }
     }
 
@@ -187,10 +183,6 @@ impl Assertions {
         }
         let evidence = groups.into_iter().take(MOST_SHOWN);
         Finding {
-            rule: None,
-            kind: site.kind.name().into(),
-            severity: Severity::Error,
-            message: with_message(what, site),
             class: Some(class.clone()),
             objects: instances
                 .iter()
@@ -198,14 +190,12 @@ impl Assertions {
                 .map(|&it| named(view, it))
                 .collect(),
             evidence: evidence
-                .map(|(count, path)| Evidence {
-                    label: format!("{count} held like this"),
-                    path,
-                })
+                .map(|(count, path)| Evidence::group(count, path))
                 .collect(),
             place: Some(site.place.to_string()),
             collection: Some(collection),
             notes,
+            ..Finding::new(site.kind.name(), Severity::Error, with_message(what, site))
         }
     }
 }
@@ -236,19 +226,15 @@ pub(super) enum Described {
 /// Some assertions could not be checked.
 pub(super) fn not_checked(collection: u64, ownees: usize) -> Finding {
     Finding {
-        rule: None,
-        kind: "ownership-not-checked".into(),
-        severity: Severity::Warning,
-        message: format!(
-            "whether {ownees} objects are owned was not checked: their owners reach too much. \
-             The next collections go on from there"
-        ),
-        class: None,
-        objects: Vec::new(),
-        evidence: Vec::new(),
-        place: None,
         collection: Some(collection),
-        notes: Vec::new(),
+        ..Finding::new(
+            "ownership-not-checked",
+            Severity::Warning,
+            format!(
+                "whether {ownees} objects are owned was not checked: their owners reach too much. \
+             The next collections go on from there"
+            ),
+        )
     }
 }
 
@@ -349,9 +335,9 @@ fn both_ways<'v>(
         trail.objects.push(object);
         Some(trail)
     });
-    let both = statics.chain(slots).take(2).map(|trail| Evidence {
-        label: String::new(),
-        path: trail.describe(view),
-    });
+    let both = statics
+        .chain(slots)
+        .take(2)
+        .map(|trail| Evidence::way(trail.describe(view)));
     both.collect()
 }

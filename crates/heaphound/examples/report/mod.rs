@@ -12,18 +12,12 @@ pub(crate) fn violation(
 ) -> Finding {
     let caller = std::panic::Location::caller();
     let file = caller.file().rsplit('/').next().unwrap_or_default();
-    let evidence = |(label, path)| Evidence { label, path };
+    let evidence = |(label, path)| Evidence::labelled(label, path);
     Finding {
-        rule: None,
-        kind: kind.into(),
-        severity: Severity::Error,
-        message,
-        class: None,
         objects: vec![about],
         evidence: paths.into_iter().map(evidence).collect(),
         place: Some(format!("{file}:{}", caller.line())),
-        collection: None,
-        notes: Vec::new(),
+        ..Finding::new(kind, Severity::Error, message)
     }
 }
 

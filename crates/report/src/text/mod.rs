@@ -12,7 +12,7 @@ mod shapes;
 mod table;
 
 use anstyle::{AnsiColor, Style};
-use heaphound_heap::finding::{Evidence, Finding, Severity};
+use heaphound_heap::finding::{Evidence, Finding, Severity, Shows};
 
 use crate::answer::{Answer, Kind, Members, Verdict};
 use crate::{Report, Written};
@@ -149,10 +149,10 @@ fn put_entry(page: &mut Page, title: &str, text: &str) {
 }
 
 fn put_evidence(page: &mut Page, evidence: &[Evidence]) {
-    for Evidence { label, path } in evidence {
+    for Evidence { shows, path } in evidence {
         let mut indent = 2;
-        if !label.is_empty() {
-            page.put(PLAIN, &format!("  {label}:"));
+        if *shows != Shows::Way {
+            page.put(PLAIN, &format!("  {shows}:"));
             page.end();
             indent = 4;
         }

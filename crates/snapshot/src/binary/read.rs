@@ -12,10 +12,10 @@ use crate::budget::Budget;
 use crate::variants::{MOST_VARIANTS, intern};
 
 /// Reads the binary form. Errors call it `name`; `progress` is called about once a
-/// megabyte how many bytes of how many are done.
+/// megabyte, with the bytes that are read and the bytes of all.
 ///
 /// # Errors
-/// If the bytes are not a heap, with the place where that shows.
+/// If the bytes are not a heap, with the place of the first mistake.
 pub fn read_binary(
     bytes: &[u8],
     name: &str,
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes note of memory for what may be there many times.
+    /// Pays for memory that may be used many times.
     fn own(&mut self, bytes: usize) -> Read<()> {
         match self.budget.spend(bytes) {
             true => Ok(()),

@@ -146,7 +146,7 @@ impl<'a> Mistakes<'a> {
         }
     }
 
-    /// Returns whether there are so many that reading should stop.
+    /// Returns whether there are too many to go on reading.
     pub fn are_too_many(&self) -> bool {
         self.more
     }

@@ -28,7 +28,7 @@ pub use mistake::{Mistake, TextErrors};
 pub use write::write_text;
 
 /// Reads heap text. Errors call it `name`; `progress` is called about once a
-/// megabyte how many bytes of how many are done.
+/// megabyte, with the bytes that are read and the bytes of all.
 ///
 /// # Errors
 /// All mistakes in it, up to a hundred.
@@ -50,7 +50,7 @@ pub fn read_text(bytes: &[u8], name: &str, progress: Progress<'_>) -> Result<Sna
     heap.map_err(|malformed| mistake::elsewhere(malformed, name))
 }
 
-/// Returns what an object takes that does not say its size, but for its elements.
+/// Returns the size of an object whose line does not give one, without its elements.
 fn fixed_bytes(class: &ClassInfo) -> u64 {
     let header = if class.elements.is_some() { 12 } else { 8 };
     let fields = class.fields.iter().map(|field| match field.kind {

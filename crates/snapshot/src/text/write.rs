@@ -19,7 +19,8 @@ use super::names::{Style, push_name, push_quoted};
 use super::{default_bytes, fixed_bytes};
 use crate::Progress;
 
-/// Writes a heap as text. `progress` is called with the number of objects that are written, and of all.
+/// Writes a heap as text. `progress` is called with the number of objects that are written,
+/// and of all.
 ///
 /// # Errors
 /// If `out` fails, or two objects have the same class and number.

@@ -91,16 +91,14 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             absent: absent.cloned().collect(),
         });
     }
-    Ok(Report {
-        command: "shapes".into(),
-        heap: args.heap.display().to_string(),
-        shapes: Some(shapes),
+    Ok(Report::Shapes {
+        shapes,
         findings: found,
-        ..Report::default()
     })
 }
 
 fn structure(measure: &Measure) -> Structure {
+    let slots = measure.slots.iter();
     Structure {
         class: measure.class.clone(),
         through: measure.through.clone(),
@@ -109,7 +107,7 @@ fn structure(measure: &Measure) -> Structure {
         bytes: measure.volume_bytes,
         incoming: measure.degrees.incoming,
         outgoing: measure.degrees.outgoing,
-        slots: measure.slots.clone(),
+        slots: slots.map(|(slot, it)| (slot.to_string(), *it)).collect(),
     }
 }
 

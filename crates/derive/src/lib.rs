@@ -45,8 +45,8 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 /// let tails = deal!("exists Node x: x.next == null");
 /// ```
 ///
-/// - The mutator comes first, where variables are bound: it makes the handles. What stands
-///   there and behind the text is only borrowed, and only here.
+/// - The mutator comes first, where variables are bound: it makes the handles. The mutator and the
+///   objects behind the text are borrowed during this call only.
 /// - Then the text, a literal: assertions or a file of rules, as `docs/deal.md` has them. A
 ///   formula on its own is asserted.
 /// - Then the host variables: `d`, or `d = object`, where an object is whatever refers to one: a
@@ -54,7 +54,7 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 ///   as long as the `Deal` lives; behind `weak` it is not.
 ///
 /// All mistakes of the text are errors of the compiler, as are a variable that the text does not
-/// have, and one that is missing. What may as well be the variant of an enum is told when the
+/// have, and one that is missing. What may also be the variant of an enum is reported when the
 /// text meets the heap, as unknown classes and fields are.
 #[proc_macro]
 pub fn deal(input: TokenStream) -> TokenStream {
@@ -62,7 +62,7 @@ pub fn deal(input: TokenStream) -> TokenStream {
     deal::expand(&input).into()
 }
 
-/// Whether `#[repr(…)]` names this representation.
+/// Returns whether `#[repr(…)]` names this representation.
 fn has_repr(input: &syn::DeriveInput, wanted: &str) -> syn::Result<bool> {
     let mut found = false;
     for attribute in &input.attrs {

@@ -10,7 +10,7 @@ use heaphound::{Collector, Header, Heap, Kind, Local, Managed, Mutator, Object, 
 use crate::measure::median;
 use crate::programs::{CASES, Outcome, Size, builder, db, jbb, keep_quiet, outline};
 use crate::report::Report;
-use crate::{Failed, Options, Tell, builds, callgrind};
+use crate::{Failed, Options, Progress, builds, callgrind};
 
 /// A program whose time is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +81,7 @@ fn cost_at(program: Program, size: Size, assertions: bool) -> Cost {
     }
 }
 
-/// Ratios of something with a thing to the same without, round by round.
+/// Ratios of times with something to times without it, round by round.
 #[derive(Default)]
 struct Ratios(Vec<f64>);
 
@@ -94,7 +94,7 @@ impl Ratios {
         (median(self.0.clone()) - 1.0) * 100.0
     }
 
-    /// Between which half of them lie.
+    /// Returns where the middle half of them lies.
     fn spread(&self) -> String {
         let mut ratios = self.0.clone();
         ratios.sort_by(f64::total_cmp);
@@ -103,8 +103,8 @@ impl Ratios {
     }
 }
 
-/// Does two things in turn, and once before to warm up. Strictly in turn: what is done twice
-/// in a row finds its memory in the cache.
+/// Does two things in turn, and once before to warm up. Neither is done twice in a row, because
+/// the second time would find its memory in the cache.
 fn in_turn<T>(
     rounds: usize,
     mut without: impl FnMut() -> T,
@@ -119,7 +119,7 @@ fn in_turn<T>(
     }
 }
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let mut report = Report::new("assertions");
     let size = match options.quick {
         true => Size::Small,
@@ -238,7 +238,7 @@ fn idle(report: &mut Report, rounds: usize) {
     ));
 }
 
-/// Instructions of a full collection, as a second witness.
+/// Counts the instructions of a full collection, which do not depend on noise.
 fn instructions(report: &mut Report) {
     let rows = [
         ("armed", "collect", "collect-armed"),
@@ -296,7 +296,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
         }
         _ => return false,
     }
-    // The first one finds what then stands, and is there however often is counted.
+    // The first one reports the findings. It is part of every count.
     m.collect();
     for _ in 0..times {
         before(&mut m);
@@ -306,7 +306,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
 }
 
 /// Finds the bugs, and nothing in the repaired programs.
-fn bugs(report: &mut Report, size: Size, progress: Tell<'_>) {
+fn bugs(report: &mut Report, size: Size, progress: Progress<'_>) {
     let mut found = 0;
     for case in CASES {
         progress(case.name);
@@ -380,7 +380,7 @@ fn quiet_heap() -> Heap {
     heap
 }
 
-/// How long the world stands still for a full collection.
+/// Returns the pause of a full collection.
 fn pause(heap: &Heap, m: &mut Mutator<'_>) -> Duration {
     m.collect();
     heap.stats()
@@ -397,7 +397,7 @@ struct Link {
     next: Slot<Link>,
 }
 
-/// Makes a chain that long in a static, and answers its last link.
+/// Makes a chain that long in a static. Returns its last link.
 fn chain<'a>(m: &mut Mutator<'a>, length: usize) -> Local<'a, Link> {
     let last = m.alloc(LinkInit { next: None }).expect("room");
     let mut first = last;
@@ -408,7 +408,7 @@ fn chain<'a>(m: &mut Mutator<'a>, length: usize) -> Local<'a, Link> {
     last
 }
 
-/// Asserts what holds and goes on holding, once of each kind.
+/// Makes one assertion of each kind that holds and stays registered.
 fn hold<'a>(m: &mut Mutator<'a>, _: &[Local<'a, Object>]) {
     let last = chain(m, 3);
     m.assert_unshared(last);
@@ -417,7 +417,7 @@ fn hold<'a>(m: &mut Mutator<'a>, _: &[Local<'a, Object>]) {
     m.assert_volume::<Link>(1000);
 }
 
-/// Asserts what a collection settles for good: of an object and of a region.
+/// Makes assertions that one collection decides: about an object and about a region.
 fn expect_again(m: &mut Mutator<'_>) {
     let link = |m: &mut Mutator<'_>| {
         let mut m = m.scope();
@@ -430,7 +430,7 @@ fn expect_again(m: &mut Mutator<'_>) {
     });
 }
 
-/// Asserts 100 times what does not hold: of objects that are dead, unshared or owned.
+/// Makes 100 assertions that do not hold: that objects are dead, unshared or owned.
 fn violate<'a>(m: &mut Mutator<'a>, customers: &[Local<'a, Object>]) {
     let mut m = m.scope();
     let owner = chain(&mut m, 1);
@@ -448,8 +448,8 @@ fn violate<'a>(m: &mut Mutator<'a>, customers: &[Local<'a, Object>]) {
     }
 }
 
-/// How many microseconds longer a collection takes that must report a path of depth 10; and how
-/// many objects it marks.
+/// Returns how many microseconds longer a collection takes that must report a path of depth 10;
+/// and how many objects it marks.
 fn path_micros(company: &jbb::Options, rounds: usize) -> (f64, usize) {
     let heap = quiet_heap();
     let mut m = heap.attach("main").expect("attached once");
@@ -478,7 +478,7 @@ fn path_micros(company: &jbb::Options, rounds: usize) -> (f64, usize) {
 /// Objects on the path whose search is timed.
 const DEPTH: usize = 10;
 
-/// The link of the chain at which the next one is to hang.
+/// Returns the link of the chain to which the next one is added.
 fn last_link<'m>(m: &'m Mutator<'_>) -> &'m Link {
     let chain = m.static_root::<Link>("chain");
     let mut link = chain.get(m).expect("it was made");

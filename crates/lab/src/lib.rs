@@ -1,8 +1,8 @@
 //! The lab: the papers' experiments on our heap, their figures beside ours.
 //!
-//! An experiment measures ratios inside one run: what is compared is interleaved, and of
-//! many rounds the median counts. Where the machine's noise may be larger than what is to be
-//! shown, instructions are counted too ([`callgrind`]), as a second witness.
+//! An experiment measures ratios inside one run: what is compared is interleaved, and the
+//! median of many rounds counts. Where the noise of the machine may be larger than the
+//! difference, instructions are counted as well ([`callgrind`]).
 #![forbid(unsafe_code)]
 
 pub mod assertions;
@@ -13,18 +13,18 @@ mod deal;
 pub mod measure;
 mod probes;
 pub mod programs;
+pub mod recording;
 pub mod report;
 mod shapeup;
 mod structures;
 mod summaries;
-pub mod watch;
 
 pub use report::{Better, Report, Row};
 
 /// How an experiment is run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
-    /// Under a minute, at the price of smaller heaps and fewer rounds.
+    /// Takes less than a minute, with smaller heaps and fewer rounds.
     pub quick: bool,
 }
 
@@ -35,14 +35,14 @@ pub struct Experiment {
     /// What it shows, in a line.
     pub about: &'static str,
     /// Runs it.
-    pub run: fn(&Options, Tell<'_>) -> Result<Report, Failed>,
+    pub run: fn(&Options, Progress<'_>) -> Result<Report, Failed>,
 }
 
-/// Why an experiment could not be run: mostly for want of memory.
+/// Why an experiment could not be run. Mostly there is too little memory.
 pub type Failed = Box<dyn std::error::Error>;
 
-/// Is told what an experiment is doing.
-pub type Tell<'a> = &'a mut dyn FnMut(&str);
+/// Called with what an experiment is doing.
+pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
 /// All experiments, in the order of the papers.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -78,12 +78,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-/// The experiment of that name.
+/// Returns the experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|it| it.name == name)
 }
 
-/// Work whose instructions are counted by running it in a process of its own.
+/// Does work whose instructions are counted, in a process of its own. Returns whether the work
+/// is known.
 pub fn count(what: &str, times: usize) -> bool {
     let all = [
         probes::count,

@@ -1,9 +1,10 @@
 //! What heap summaries cost: the points-from graph at every full collection, what is kept of it,
 //! and the field-wise graph with the degrees of recursive structures.
 //!
-//! The collection's own cost is taken on one heap, with and without counting in turn, so that it
-//! lies in memory alike. What is watched has seen a collection before, and enough was allocated
-//! since to rank what has changed; without watching, as much is allocated. The cost of a run is taken on heaps of their own, in turn.
+//! The cost of a collection is measured on one heap, with and without counting in turn, so that
+//! its place in memory is the same. With counting, a collection was counted before, and enough was
+//! allocated since to rank what has changed; without, as much is allocated. The cost of a run is
+//! measured on separate heaps, in turn.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use heaphound::{
 };
 
 use crate::callgrind;
-use crate::measure::interleave;
+use crate::measure::{interleave, percent};
 use crate::programs::{Size, builder, db, jbb};
 use crate::report::Report;
-use crate::{Failed, Options, Tell};
+use crate::{Failed, Options, Progress};
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let mut report = Report::new("summaries");
     let (rounds, runs) = match options.quick {
         true => (15, 3),
@@ -79,13 +80,13 @@ fn db_options(size: Size) -> db::Options {
     }
 }
 
-/// A heap that is collected when we say so.
+/// Returns a heap that is collected only on request.
 fn quiet_heap() -> Heap {
     let heap = Heap::builder().collector_threads(1).initial_bytes(1 << 30);
     heap.build().expect("a heap")
 }
 
-/// Instructions of a full collection, as a second witness.
+/// Counts the instructions of a full collection, which do not depend on noise.
 fn instructions(report: &mut Report) {
     for Program { name, .. } in PROGRAMS {
         let count = |watch| callgrind::instructions(&format!("collect-{watch}-{name}"));
@@ -127,7 +128,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
             let mut m = heap.attach("main").expect("attached once");
             (program.settle)(&mut m, size);
             let _watched = watch.begin(&heap);
-            // The first one learns what the others know, and is there however often is counted.
+            // The first one learns what the others use. It is part of every count.
             for _ in 0..times + 1 {
                 m.collect();
             }
@@ -141,7 +142,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
 }
 
 /// Full collections of two heaps, with and without.
-fn collections(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
+fn collections(report: &mut Report, size: Size, rounds: usize, progress: Progress<'_>) {
     let mut worst = f64::MIN;
     for Program { name, settle, .. } in PROGRAMS {
         progress(&format!(
@@ -188,8 +189,8 @@ fn collections(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_
     report.lower("cpfg.gc_pct", Some(75.0), worst, "%");
 }
 
-/// Two full collections, between which a tenth of what lives is allocated in vain, and how long
-/// the world stood still in the second.
+/// Does two full collections, between which garbage of a tenth of the live bytes is allocated.
+/// Returns the pause of the second.
 fn second_pause(heap: &Heap, m: &RefCell<Mutator<'_>>) -> Duration {
     const CHUNK: usize = 16 << 10;
     let mut m = m.borrow_mut();
@@ -211,7 +212,7 @@ enum Watch {
 }
 
 impl Watch {
-    /// Watches while what is answered is kept.
+    /// Watches while the returned handle is kept.
     fn begin(self, heap: &Heap) -> (Option<GrowthWatch>, Option<ShapeWatch>) {
         let growth = || Growth::new().register(heap, quiet());
         let shapes = || Shapes::learning(Profile::default()).register(heap, quiet());
@@ -223,7 +224,7 @@ impl Watch {
 }
 
 /// Whole runs on a generational heap, with and without.
-fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell<'_>) {
+fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Progress<'_>) {
     let (mut growth, mut shapes) = (f64::MIN, f64::MIN);
     for program in &PROGRAMS {
         let name = program.name;
@@ -244,29 +245,20 @@ fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell
         );
         growth = growth.max(percent(taken.ratio(1, 0)));
         shapes = shapes.max(percent(taken.ratio(2, 0)));
-        let spread = |thing| {
-            let (low, high) = taken.spread(thing, 0);
-            format!(
-                "{:+.2} % ({:+.2} to {:+.2})",
-                percent(taken.ratio(thing, 0)),
-                percent(low),
-                percent(high)
-            )
-        };
         let (full, nursery) = *counted.borrow();
         report.note(format!(
             "{name}: {:.0} ms a run, {full} full collections and {nursery} of the nursery; growth {}, shapes {}; {runs} runs",
             taken.median(0) * 1e3,
-            spread(1),
-            spread(2),
+            taken.difference(1, 0, 2),
+            taken.difference(2, 0, 2),
         ));
     }
     report.lower("cpfg.total_pct", Some(1.9), growth, "%");
     report.lower("cfsg.total_pct", Some(4.0), shapes, "%");
 }
 
-/// A run on a generational heap: how long it takes, and how many full and nursery collections there
-/// were.
+/// Runs a program on a generational heap. Returns how long it takes, and how many full and
+/// nursery collections there were.
 fn time(program: &Program, size: Size, watch: Watch) -> (Duration, (u64, usize)) {
     let heap = builder(size).collector(Collector::Generational);
     let heap = heap.build().expect("a heap");
@@ -333,10 +325,6 @@ fn space(report: &mut Report, classes: usize, bytes: usize) {
         summary.summary.classes().count(),
         summary.summary.points_from(&summary.slots).len(),
     ));
-}
-
-fn percent(ratio: f64) -> f64 {
-    (ratio - 1.0) * 100.0
 }
 
 #[cfg(test)]

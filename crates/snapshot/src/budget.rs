@@ -1,8 +1,8 @@
-//! Memory that a reader may take, in proportion to what it reads.
+//! Limits the memory that a reader may take, in proportion to what it reads.
 //!
 //! A short file can ask for much: a name of a megabyte that a thousand roots share, a class
-//! of ten thousand fields with ten thousand subclasses. Whatever a reader copies more
-//! than once is paid for here.
+//! of ten thousand fields with ten thousand subclasses. A reader takes from the budget for all
+//! that it copies more than once.
 
 /// What is left to spend.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ impl Budget {
         Self((bytes as u64).saturating_mul(64) + (16 << 20))
     }
 
-    /// Takes some of it; false if there is not enough.
+    /// Takes some of it. Returns whether there is enough.
     #[must_use]
     pub fn spend(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes as u64) {

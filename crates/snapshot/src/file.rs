@@ -21,7 +21,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's extension promises.
+    /// Returns the format that a file's extension promises.
     pub fn from_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -70,8 +70,8 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// Reads a heap of either format. Errors speak of it by `name`; `progress` is told about
-/// once a megabyte how many bytes of how many are done.
+/// Reads a heap of either format. Errors call it `name`; `progress` is called about
+/// once a megabyte, with the bytes that are read and the bytes of all.
 ///
 /// # Errors
 /// If the bytes are not a heap.
@@ -92,10 +92,10 @@ pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snaps
     read(&bytes, &path.display().to_string(), progress)
 }
 
-/// Writes a heap to a file, as [`replace_file`] does. Answers how many bytes were written.
+/// Writes a heap to a file, as [`replace_file`] does. Returns how many bytes were written.
 ///
 /// # Errors
-/// If it cannot be written, or the heap not in that format; then what was there still is.
+/// If it cannot be written, or the heap does not fit the format. Then the old file stays.
 pub fn write_file(
     path: impl AsRef<Path>,
     heap: &Snapshot,
@@ -105,12 +105,12 @@ pub fn write_file(
     replace_file(path, |file| write_into(file, heap, format, progress))
 }
 
-/// Writes a file. It is complete before it takes the place of one that was there, whose
-/// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
-/// not replaced, but written into. Answers what `write` does.
+/// Writes a file. It replaces an old one, whose permissions it keeps, only when it is complete.
+/// A link stays a link: its target is written. A device or a pipe is not replaced, but written
+/// into. Returns what `write` returns.
 ///
 /// # Errors
-/// If it cannot be written; then what was there still is.
+/// If it cannot be written. Then the old file stays.
 pub fn replace_file<R>(
     path: impl AsRef<Path>,
     write: impl FnOnce(&File) -> io::Result<R>,
@@ -184,7 +184,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// Where a path leads that may be a link, to something that is there or not yet.
+/// Returns the target of a path that may be a link. The target need not exist.
 fn behind_links(path: &Path) -> PathBuf {
     /// As many as Linux follows.
     const MOST_LINKS: usize = 40;
@@ -199,7 +199,7 @@ fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
-/// A name in the same directory that no other process uses.
+/// Returns a name in the same directory that no other process uses.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut hidden = OsString::from(".");

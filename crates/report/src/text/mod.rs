@@ -1,7 +1,7 @@
 //! Reports for people, on a terminal.
 //!
-//! The text has colours; whoever prints it where there are none strips them. Names come from
-//! files that strangers may have written, so `page.rs` lets no control character through.
+//! The text has colours. The caller strips them where they are not wanted. Names come from
+//! files that anybody may have written, so `page.rs` lets no control character through.
 
 mod growth;
 mod info;
@@ -22,43 +22,43 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
-/// A report as text for a terminal of that many columns.
-pub fn report(report: &Report, width: usize) -> String {
+/// Returns a report as text for a terminal of that many columns. `heap` is the file that the
+/// report is about.
+pub fn report(heap: &str, report: &Report, width: usize) -> String {
     let mut page = Page::new(width);
-    if let Some(answer) = &report.answer {
-        put_answer(&mut page, answer, !report.findings.is_empty());
-    }
-    if let Some(info) = &report.info {
-        info::put(&mut page, &report.heap, info);
-    }
-    if let Some(written) = &report.written {
-        put_written(&mut page, written);
-    }
-    if let Some(shapes) = &report.shapes {
-        shapes::put(&mut page, &report.heap, shapes);
-    }
-    match &report.rules {
-        Some(rules) => rules::put(&mut page, rules, &report.findings),
-        None => {
-            for finding in &report.findings {
+    match report {
+        Report::Answer { answer, finding } => {
+            put_answer(&mut page, answer, finding.is_some());
+            if let Some(finding) = finding {
                 put_finding(&mut page, finding);
             }
         }
-    }
-    if let Some(growth) = &report.growth {
-        growth::put(&mut page, growth, report.findings.len());
+        Report::Info(info) => info::put(&mut page, heap, info),
+        Report::Written(written) => put_written(&mut page, written),
+        Report::Rules(rules) => rules::put(&mut page, rules),
+        Report::Growth { growth, findings } => {
+            put_findings(&mut page, findings);
+            growth::put(&mut page, growth, findings.len());
+        }
+        Report::Shapes { shapes, findings } => {
+            shapes::put(&mut page, heap, shapes);
+            put_findings(&mut page, findings);
+        }
+        Report::Explanation { text, .. }
+        | Report::Formatted { text, .. }
+        | Report::Document(text) => return text.clone(),
     }
     page.finish()
 }
 
-/// A finding as text for a terminal of that many columns.
+/// Returns a finding as text for a terminal of that many columns.
 pub fn finding(finding: &Finding, width: usize) -> String {
     let mut page = Page::new(width);
     put_finding(&mut page, finding);
     page.finish()
 }
 
-/// What is said of a job that could not be done.
+/// Returns the message of a job that could not be done, as text.
 pub fn error(message: &str) -> String {
     let mut page = Page::new(usize::MAX);
     page.put(style_of(Severity::Error), "error");
@@ -70,7 +70,7 @@ pub fn error(message: &str) -> String {
     page.finish()
 }
 
-/// An answer; in short, if findings say the rest.
+/// Puts an answer; in short, if a finding says the rest.
 fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
     match &answer.verdict {
         Verdict::Truth { yes, expected } => {
@@ -82,7 +82,7 @@ fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
             }
             page.end();
         }
-        // That there is none is all that can be said, and the finding says it.
+        // There is none, and the finding says so.
         Verdict::Set { members, .. } if in_short && members.of == Kind::Paths => {}
         Verdict::Set { members, expected } => {
             page.put(BOLD, &answer.message);
@@ -90,7 +90,7 @@ fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
                 page.put(DIM, &format!(" (expected {})", expected.word()));
             }
             page.end();
-            // The evidence has the others, each with its path.
+            // The evidence shows the others, each with its path.
             if matches!(members.of, Kind::Objects | Kind::References) {
                 put_members(page, members);
             }
@@ -117,6 +117,12 @@ fn put_members(page: &mut Page, members: &Members) {
     }
 }
 
+fn put_findings(page: &mut Page, findings: &[Finding]) {
+    for finding in findings {
+        put_finding(page, finding);
+    }
+}
+
 fn put_finding(page: &mut Page, finding: &Finding) {
     let style = style_of(finding.severity);
     page.put(style, &format!("{}[{}]", finding.severity, finding.kind));
@@ -133,7 +139,7 @@ fn put_finding(page: &mut Page, finding: &Finding) {
     put_entry(page, "fingerprint", &finding.fingerprint().to_string());
 }
 
-/// A line with a title, unless there is nothing to say.
+/// Puts a line with a title, unless the text is empty.
 fn put_entry(page: &mut Page, title: &str, text: &str) {
     if !text.is_empty() {
         page.put(DIM, &format!("  {title}: "));

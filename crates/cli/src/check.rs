@@ -7,7 +7,6 @@ use heaphound_deal::datum::Datum;
 use heaphound_deal::evaluate::{Evaluation, Judged};
 use heaphound_deal::resolved::Resolved;
 use heaphound_deal::verdict::{Answer, Verdict};
-use heaphound_heap::finding::Finding;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
@@ -89,11 +88,6 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     };
     let compiled = compile_all(&sources, &given, &heap, asker)?;
     check_names(args, &compiled)?;
-    let mut report = Report {
-        command: "check".into(),
-        heap: args.heap.display().to_string(),
-        ..Report::default()
-    };
     let mut rules = Rules {
         verbose: args.verbose,
         ..Rules::default()
@@ -121,18 +115,10 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }
         let judged = progress.of("checking", || evaluation.run());
         for (rule, judged) in resolved.rules.iter().zip(judged) {
-            tell(
-                &heap,
-                source,
-                rule,
-                judged,
-                &mut rules,
-                &mut report.findings,
-            );
+            rules.list.push(result(&heap, source, rule, judged));
         }
     }
-    report.rules = Some(rules);
-    Ok(report)
+    Ok(Report::Rules(rules))
 }
 
 /// The texts to check: files first, in their order.
@@ -201,17 +187,15 @@ fn check_names(args: &Args, compiled: &[(Resolved, Bound)]) -> Result<(), Proble
     Ok(())
 }
 
-/// Adds what came of a rule.
-fn tell(
+/// Returns the result of a rule as the report has it.
+fn result(
     heap: &Snapshot,
     source: &Source,
     rule: &heaphound_deal::resolved::Rule,
     judged: Judged<ObjectId>,
-    rules: &mut Rules,
-    findings: &mut Vec<Finding>,
-) {
+) -> Rule {
     let (line, column) = place_of(&source.text, rule.span.start);
-    let mut told = Rule {
+    let mut result = Rule {
         name: rule
             .name
             .clone()
@@ -223,37 +207,34 @@ fn tell(
         left_out: 0,
         notes: judged.notes,
     };
-    let is_question = matches!(judged.verdict, Verdict::Found(_));
-    rules.count += !is_question as usize;
     match judged.verdict {
         Verdict::Holds => {}
         Verdict::Fails(mut finding) => {
-            rules.failed += 1;
-            told.verdict = rules::Verdict::Fails;
-            finding.place = Some(told.place.clone());
-            finding.notes.append(&mut told.notes.clone());
-            findings.push(*finding);
+            finding.place = Some(result.place.clone());
+            finding.notes.append(&mut result.notes.clone());
+            result.verdict = rules::Verdict::Fails(finding);
         }
         Verdict::Unanswered(reason) => {
-            rules.unanswered += 1;
-            told.verdict = rules::Verdict::NoAnswer;
+            result.verdict = rules::Verdict::NoAnswer;
             if reason.contains(&ProbeError::NobodyAsks.to_string()) {
-                told.notes.push("name one, as in `--as thread:main`".into());
+                result
+                    .notes
+                    .push("name one, as in `--as thread:main`".into());
             }
-            told.message = reason;
+            result.message = reason;
         }
         Verdict::Found(answer) => {
-            told.verdict = rules::Verdict::Told;
-            tell_answer(heap, answer, &mut told);
+            result.verdict = rules::Verdict::Told;
+            put_answer(heap, answer, &mut result);
         }
     }
-    rules.list.push(told);
+    result
 }
 
-fn tell_answer(heap: &Snapshot, answer: Answer<ObjectId>, told: &mut Rule) {
+fn put_answer(heap: &Snapshot, answer: Answer<ObjectId>, result: &mut Rule) {
     let (lines, count): (Vec<String>, usize) = match answer {
         Answer::Value(value) => {
-            told.message = shown(heap, &value);
+            result.message = shown(heap, &value);
             return;
         }
         Answer::Objects(objects, count) => {
@@ -268,13 +249,13 @@ fn tell_answer(heap: &Snapshot, answer: Answer<ObjectId>, told: &mut Rule) {
             (rows.map(line).collect(), count)
         }
     };
-    told.message = match count {
+    result.message = match count {
         0 => "no objects".into(),
         1 => "1 object".into(),
         n => format!("{n} objects"),
     };
-    told.left_out = count - lines.len();
-    told.listed = lines;
+    result.left_out = count - lines.len();
+    result.listed = lines;
 }
 
 fn shown(heap: &Snapshot, value: &Datum<ObjectId>) -> String {

@@ -58,19 +58,14 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             write_file(&args.to, &heap, format, told)
         })
         .map_err(cannot)?;
-    Ok(Report {
-        command: "convert".into(),
-        heap: args.from.display().to_string(),
-        written: Some(Written {
-            file: name.to_string(),
-            format: match format {
-                Format::Text => "text".into(),
-                Format::Binary => "binary".into(),
-            },
-            objects: heap.len(),
-            edges: heap.edges(),
-            file_bytes,
-        }),
-        ..Report::default()
-    })
+    Ok(Report::Written(Written {
+        file: name.to_string(),
+        format: match format {
+            Format::Text => "text".into(),
+            Format::Binary => "binary".into(),
+        },
+        objects: heap.len(),
+        edges: heap.edges(),
+        file_bytes,
+    }))
 }

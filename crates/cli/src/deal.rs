@@ -11,7 +11,7 @@ use heaphound_deal::fmt::{Style, format};
 use heaphound_deal::infer::Inferred;
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_heap::finding::{Finding, Severity};
-use heaphound_report::{Answer, Report, Verdict};
+use heaphound_report::Report;
 
 use crate::bindings::Bindings;
 use crate::check::read;
@@ -78,21 +78,14 @@ pub struct ExplainArgs {
     bind: Vec<String>,
 }
 
-/// What a command says: text that is its own, or else a report.
-pub struct Done {
-    /// Printed as it is, unless JSON was asked for.
-    pub text: String,
-    pub report: Report,
-}
-
-pub fn run(args: &Args, progress: &Progress) -> Result<Done, Problem> {
+pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     match &args.command {
         Command::Fmt(args) => fmt(args),
         Command::Explain(args) => explain(args, progress),
     }
 }
 
-fn fmt(args: &FmtArgs) -> Result<Done, Problem> {
+fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
     let style = match args.unicode {
         true => Style::Unicode,
         false => Style::Ascii,
@@ -119,30 +112,28 @@ fn fmt(args: &FmtArgs) -> Result<Done, Problem> {
     if !wrong.is_empty() {
         return Err(Problem(wrong.join("\n")));
     }
-    let mut done = Done {
-        text: String::new(),
-        report: Report {
-            command: "deal".into(),
-            ..Report::default()
-        },
-    };
+    let mut printed = String::new();
+    let mut findings = Vec::new();
     for (path, name, text, new) in formatted {
         let is_stdin = path == Path::new("-");
         if args.check && new != text {
-            done.text.push_str(&format!("{name}\n"));
+            printed.push_str(&format!("{name}\n"));
             let message = format!("{name} is not formatted");
-            done.report.findings.push(Finding {
+            findings.push(Finding {
                 place: Some(name),
                 ..Finding::new("not-formatted", Severity::Error, message)
             });
         } else if is_stdin && !args.check {
-            done.text.push_str(&new);
+            printed.push_str(&new);
         } else if new != text && !args.check {
             let cannot = |error| Problem(format!("cannot write {name}: {error}"));
             std::fs::write(path, new).map_err(cannot)?;
         }
     }
-    Ok(done)
+    Ok(Report::Formatted {
+        text: printed,
+        findings,
+    })
 }
 
 fn read_stdin() -> Result<String, Problem> {
@@ -152,7 +143,7 @@ fn read_stdin() -> Result<String, Problem> {
     Ok(text)
 }
 
-fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Done, Problem> {
+fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
     let path = Path::new(&args.what);
     let (name, text) = match path.is_file() || args.what.ends_with(".deal") {
         true => (args.what.as_str(), read(path)?),
@@ -179,24 +170,8 @@ fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Done, Problem> {
         resolved: &resolved,
         plans: &Plans::new(&resolved),
     };
-    let explained = explained.to_string();
-    let heap = args.heap.as_ref().map(|it| it.display().to_string());
-    let answer = Answer {
-        question: "explain".into(),
-        arguments: vec![args.what.clone()],
-        asker: None,
-        verdict: Verdict::Value,
-        message: explained.trim_end().into(),
-        evidence: Vec::new(),
-        notes: Vec::new(),
-    };
-    Ok(Done {
-        text: explained,
-        report: Report {
-            command: "deal".into(),
-            heap: heap.unwrap_or_default(),
-            answer: Some(answer),
-            ..Report::default()
-        },
+    Ok(Report::Explanation {
+        subject: args.what.clone(),
+        text: explained.to_string(),
     })
 }

@@ -99,7 +99,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     }
     let binder = given.binder(&heap, probes.asker());
     let bindings = binder.bind(&resolved).map_err(wrong)?;
-    let report = |verdict, message: String, notes| Answer {
+    let reply = |verdict, message: String, notes| Answer {
         question: "eval".into(),
         arguments: vec![text.clone()],
         asker: probes.asker().map(Into::into),
@@ -110,8 +110,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     };
     if args.explain {
         let explained = expression.explain().to_string();
-        let answer = report(Verdict::Value, explained, Vec::new());
-        return Ok(told(args, answer, Vec::new()));
+        let answer = reply(Verdict::Value, explained, Vec::new());
+        let finding = None;
+        return Ok(Report::Answer { answer, finding });
     }
     let evaluated = progress.of("evaluating", || expression.evaluate(&probes, &bindings));
     let Evaluated { answer, unknown } = evaluated.map_err(|diagnostic| {
@@ -131,7 +132,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             "the heap does not have all values of `{place}`: those are unlike everything"
         ));
     }
-    let mut findings = Vec::new();
+    let mut finding = None;
     let (verdict, message) = match answer {
         expr::Answer::Truth(yes) => {
             let message = match yes {
@@ -139,7 +140,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
                 false => "the expression is false",
             };
             if !yes {
-                findings.push(finding(text, message, &notes));
+                finding = Some(Box::new(is_false(text, message, &notes)));
             }
             let expected = true;
             (Verdict::Truth { yes, expected }, message.to_string())
@@ -163,17 +164,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             (Verdict::Set { members, expected }, message)
         }
     };
-    Ok(told(args, report(verdict, message, notes), findings))
-}
-
-fn told(args: &Args, answer: Answer, findings: Vec<Finding>) -> Report {
-    Report {
-        command: "eval".into(),
-        heap: args.heap.display().to_string(),
-        answer: Some(answer),
-        findings,
-        ..Report::default()
-    }
+    let answer = reply(verdict, message, notes);
+    Ok(Report::Answer { answer, finding })
 }
 
 /// The one statement of a text.
@@ -210,7 +202,7 @@ fn members(heap: &Snapshot, set: &ObjectSet<ObjectId>, limit: usize) -> Members 
     }
 }
 
-fn finding(expression: &str, message: &str, notes: &[String]) -> Finding {
+fn is_false(expression: &str, message: &str, notes: &[String]) -> Finding {
     Finding {
         rule: Some(in_one_line(expression)),
         notes: notes.to_vec(),

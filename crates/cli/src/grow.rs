@@ -142,12 +142,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             ..differences
         });
     }
-    Ok(Report {
-        command: "grow".into(),
-        heap: args.heaps[count - 1].display().to_string(),
-        growth: Some(growth),
+    Ok(Report::Growth {
+        growth,
         findings: found,
-        ..Report::default()
     })
 }
 

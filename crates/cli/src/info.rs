@@ -44,12 +44,7 @@ enum Sort {
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read(&args.heap, progress)?;
     let info = progress.of("counting", || info_of(&heap, args));
-    Ok(Report {
-        command: "info".into(),
-        heap: args.heap.display().to_string(),
-        info: Some(info),
-        ..Report::default()
-    })
+    Ok(Report::Info(info))
 }
 
 fn info_of(heap: &Snapshot, args: &Args) -> Info {

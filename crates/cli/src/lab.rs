@@ -1,8 +1,7 @@
 //! `heaphound lab`: the papers' experiments on our heap.
 
-use std::process::ExitCode;
-
 use heaphound_lab::{EXPERIMENTS, Options, find};
+use heaphound_report::Report;
 
 use crate::names::nearest;
 use crate::output;
@@ -36,16 +35,15 @@ pub struct Args {
     times: usize,
 }
 
-/// Runs experiments and prints what they found.
-pub fn run(args: &Args, as_json: bool, quiet: bool) -> Result<ExitCode, Problem> {
+pub fn run(args: &Args, as_json: bool, quiet: bool) -> Result<Report, Problem> {
     if let Some(what) = &args.count {
         return match heaphound_lab::count(what, args.times) {
-            true => Ok(ExitCode::SUCCESS),
+            true => Ok(Report::Document(String::new())),
             false => Err(Problem(format!("nobody counts `{what}`"))),
         };
     }
     let Some(name) = &args.name else {
-        return Ok(output::print_text(&list(as_json)));
+        return Ok(Report::Document(list(as_json)));
     };
     let experiments: Vec<_> = match name.as_str() {
         "all" => EXPERIMENTS.iter().collect(),
@@ -79,7 +77,7 @@ pub fn run(args: &Args, as_json: bool, quiet: bool) -> Result<ExitCode, Problem>
             all.join("\n")
         }
     };
-    Ok(output::print_text(&text))
+    Ok(Report::Document(text))
 }
 
 fn list(as_json: bool) -> String {

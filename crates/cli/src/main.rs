@@ -3,8 +3,7 @@
 //! A run reads its arguments (`args.rs`), reads a heap (`input.rs`), lets one of the
 //! commands make a report (`probe/`, `eval.rs`, `grow.rs`, `path.rs` and so on) and prints it
 //! (`output.rs`). A command prints nothing itself. To add one: a file with its arguments and
-//! its `run`, and a variant of `args::Command`. The lab (`lab.rs`) reads no heap and has
-//! reports of its own.
+//! its `run`, and a variant of `args::Command`. The lab (`lab.rs`) reads no heap.
 //!
 //! Elsewhere: what probes mean (`heaphound_heap::probe`), how reports look
 //! (`heaphound_report`), files (`heaphound_snapshot`).
@@ -43,32 +42,15 @@ fn main() -> ExitCode {
         Err(error) => return output::print_usage(&error),
     };
     args.color.choose();
-    if let Command::Lab(lab) = &args.command {
-        let done = lab::run(lab, args.json, args.quiet);
-        return done.unwrap_or_else(|problem| output::print_problem(&args, &problem));
-    }
-    if let Command::Deal(deal) = &args.command {
-        let done = deal::run(deal, &Progress::new(args.quiet));
-        return match done {
-            Ok(done) if args.json => output::print(&done.report, true),
-            Ok(done) => output::print_text_of(&done.text, &done.report),
-            Err(problem) => output::print_problem(&args, &problem),
-        };
-    }
-    if let Command::Summary(summary) = &args.command {
-        return match summary::run(summary, args.json, &Progress::new(args.quiet)) {
-            Ok(text) => output::print_text(&text),
-            Err(problem) => output::print_problem(&args, &problem),
-        };
-    }
     match run(&args) {
-        Ok(report) => output::print(&report, args.json),
+        Ok(report) => output::print(&args, &report),
         Err(problem) => output::print_problem(&args, &problem),
     }
 }
 
 fn run(args: &Args) -> Result<Report, Problem> {
-    let progress = Progress::new(args.quiet);
+    let (json, quiet) = (args.json, args.quiet);
+    let progress = Progress::new(quiet);
     match &args.command {
         Command::Probe(args) => probe::run(args, &progress),
         Command::Eval(args) => eval::run(args, &progress),
@@ -78,8 +60,8 @@ fn run(args: &Args) -> Result<Report, Problem> {
         Command::Check(args) => check::run(args, &progress),
         Command::Grow(args) => grow::run(args, &progress),
         Command::Shapes(args) => shapes::run(args, &progress),
-        Command::Lab(_) | Command::Deal(_) | Command::Summary(_) => {
-            unreachable!("it makes reports of its own")
-        }
+        Command::Deal(args) => deal::run(args, &progress),
+        Command::Summary(args) => summary::run(args, json, &progress),
+        Command::Lab(args) => lab::run(args, json, quiet),
     }
 }

@@ -14,10 +14,15 @@ const COULD_NOT: u8 = 2;
 const WIDTH: usize = 100;
 
 /// Prints a report. The exit code tells whether all is as expected.
-pub fn print(report: &Report, as_json: bool) -> ExitCode {
-    let printed = match as_json {
-        true => write(io::stdout(), &json::report(report)),
-        false => write(anstream::stdout(), &text::report(report, width())),
+pub fn print(args: &Args, report: &Report) -> ExitCode {
+    let heap = heap_of(args);
+    let printed = match report.verbatim() {
+        _ if args.json => {
+            let text = json::report(args.command.name(), &heap, report);
+            write(io::stdout(), &text)
+        }
+        Some(text) => write(io::stdout(), text),
+        None => write(anstream::stdout(), &text::report(&heap, report, width())),
     };
     match printed {
         Err(error) => not_printed(&error),
@@ -25,32 +30,20 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
     }
 }
 
-/// The exit code that a report means.
+/// Returns the exit code of a report.
 fn code_of(report: &Report) -> ExitCode {
-    let unanswered = report.rules.as_ref().map_or(0, |rules| rules.unanswered);
     // A note is worth knowing, and nothing is wrong.
-    let is_bad = |it: &Finding| it.severity > Severity::Note;
-    match report.findings.iter().any(is_bad) {
-        _ if unanswered > 0 => ExitCode::from(COULD_NOT),
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
+    let is_bad = |it: &&Finding| it.severity > Severity::Note;
+    match report {
+        Report::Rules(rules) if rules.unanswered() > 0 => ExitCode::from(COULD_NOT),
+        report if report.findings().iter().any(is_bad) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
     }
 }
 
-/// Prints text in the place of a report.
-pub fn print_text_of(text: &str, report: &Report) -> ExitCode {
-    match write(io::stdout(), text) {
-        Ok(()) => code_of(report),
-        Err(error) => not_printed(&error),
-    }
-}
-
-/// Prints text that is no report of ours.
-pub fn print_text(text: &str) -> ExitCode {
-    match write(io::stdout(), text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => not_printed(&error),
-    }
+/// Returns the name of the file that a command reads.
+fn heap_of(args: &Args) -> String {
+    args.command.heap().display().to_string()
 }
 
 fn not_printed(error: &io::Error) -> ExitCode {
@@ -82,8 +75,7 @@ pub fn print_usage(error: &clap::Error) -> ExitCode {
 /// Prints why there is no report: to stderr and, as JSON, to stdout.
 pub fn print_problem(args: &Args, Problem(message): &Problem) -> ExitCode {
     if args.json {
-        let heap = args.command.heap().display().to_string();
-        let text = json::error(args.command.name(), &heap, message);
+        let text = json::error(args.command.name(), &heap_of(args), message);
         let _ = write(io::stdout(), &text);
     }
     let _ = write(anstream::stderr(), &text::error(message));

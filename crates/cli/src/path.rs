@@ -87,14 +87,11 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         1 => format!("1 path from {from} to {to}{around}"),
         n => format!("{n} paths from {from} to {to}{around}"),
     };
-    let mut findings = Vec::new();
-    if evidence.is_empty() {
-        findings.push(Finding {
-            objects: vec![named(&heap, object)],
-            notes: found.notes.clone(),
-            ..Finding::new("not-reachable", Severity::Error, message.clone())
-        });
-    }
+    let finding = evidence.is_empty().then(|| Finding {
+        objects: vec![named(&heap, object)],
+        notes: found.notes.clone(),
+        ..Finding::new("not-reachable", Severity::Error, message.clone())
+    });
     let answer = Answer {
         question: "path".into(),
         arguments: vec![args.object.clone()],
@@ -111,13 +108,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         evidence,
         notes: found.notes,
     };
-    Ok(Report {
-        command: "path".into(),
-        heap: args.heap.display().to_string(),
-        answer: Some(answer),
-        findings,
-        ..Report::default()
-    })
+    let finding = finding.map(Box::new);
+    Ok(Report::Answer { answer, finding })
 }
 
 fn start_of<'h>(

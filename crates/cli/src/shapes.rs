@@ -91,12 +91,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             absent: absent.cloned().collect(),
         });
     }
-    Ok(Report {
-        command: "shapes".into(),
-        heap: args.heap.display().to_string(),
-        shapes: Some(shapes),
+    Ok(Report::Shapes {
+        shapes,
         findings: found,
-        ..Report::default()
     })
 }
 

@@ -8,6 +8,7 @@ use heaphound_analysis::shape::{Backbones, degrees_on};
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::summarize_on;
 use heaphound_heap::view::HeapView;
+use heaphound_report::Report;
 
 use crate::input;
 use crate::problem::Problem;
@@ -48,8 +49,7 @@ enum Graph {
     FieldWise,
 }
 
-/// Answers the text to print.
-pub fn run(args: &Args, as_json: bool, progress: &Progress) -> Result<String, Problem> {
+pub fn run(args: &Args, as_json: bool, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read(&args.heap, progress)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let summary = progress.of("counting", || summarize_on(&heap, threads));
@@ -65,10 +65,10 @@ pub fn run(args: &Args, as_json: bool, progress: &Progress) -> Result<String, Pr
             Picture::field_wise(&summary, classes, &ids).with_degrees(&backbones, &degrees)
         }
     };
-    Ok(match args.format {
+    Ok(Report::Document(match args.format {
         _ if as_json => picture.json(),
         Form::Dot => picture.dot(),
         Form::GraphMl => picture.graphml(),
         Form::Json => picture.json(),
-    })
+    }))
 }

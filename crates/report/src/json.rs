@@ -9,31 +9,34 @@ use heaphound_heap::finding as heap;
 use serde::Serialize;
 
 use crate::answer::{Answer, Members, Verdict};
-use crate::{Growth, Info, Report, Rules, Shapes, Written};
+use crate::rules::{Rule, Rules};
+use crate::{Growth, Info, Report, Shapes, Written};
 
 /// The version of the format.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A report as JSON.
-pub fn report(report: &Report) -> String {
-    print(&Document {
-        answer: report.answer.as_ref().map(AnswerJson::from),
-        info: report.info.as_ref(),
-        written: report.written.as_ref(),
-        rules: report.rules.as_ref(),
-        growth: report.growth.as_ref(),
-        shapes: report.shapes.as_ref(),
-        findings: report.findings.iter().map(FindingJson::from).collect(),
-        ..Document::new(&report.command, &report.heap)
-    })
+/// Returns a report of a command as JSON. `heap` is the file that it is about.
+pub fn report(command: &str, heap: &str, report: &Report) -> String {
+    let body = match report {
+        Report::Answer { answer, .. } => Body::Answer(AnswerJson::from(answer)),
+        Report::Info(info) => Body::Info(info),
+        Report::Written(written) => Body::Written(written),
+        Report::Rules(rules) => Body::Rules(RulesJson::from(rules)),
+        Report::Growth { growth, .. } => Body::Growth(growth),
+        Report::Shapes { shapes, .. } => Body::Shapes(shapes),
+        Report::Explanation { subject, text } => {
+            Body::Answer(AnswerJson::explanation(subject, text))
+        }
+        Report::Formatted { .. } => Body::Empty {},
+        Report::Document(text) => return text.clone(),
+    };
+    print(&Document::new(command, heap, body, report.findings()))
 }
 
 /// What a command says that could not do its job.
 pub fn error(command: &str, heap: &str, message: &str) -> String {
-    print(&Document {
-        error: Some(ErrorJson { message }),
-        ..Document::new(command, heap)
-    })
+    let body = Body::Error(ErrorJson { message });
+    print(&Document::new(command, heap, body, Vec::new()))
 }
 
 fn print(document: &Document<'_>) -> String {
@@ -48,38 +51,40 @@ struct Document<'a> {
     heaphound_version: &'static str,
     command: &'a str,
     heap: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<AnswerJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    info: Option<&'a Info>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    written: Option<&'a Written>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rules: Option<&'a Rules>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    growth: Option<&'a Growth>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shapes: Option<&'a Shapes>,
+    #[serde(flatten)]
+    body: Body<'a>,
     findings: Vec<FindingJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorJson<'a>>,
+}
+
+/// A field named after what it holds.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Body<'a> {
+    Answer(AnswerJson<'a>),
+    Info(&'a Info),
+    Written(&'a Written),
+    Rules(RulesJson<'a>),
+    Growth(&'a Growth),
+    Shapes(&'a Shapes),
+    Error(ErrorJson<'a>),
+    #[serde(untagged)]
+    Empty {},
 }
 
 impl<'a> Document<'a> {
-    fn new(command: &'a str, heap: &'a str) -> Self {
+    fn new(
+        command: &'a str,
+        heap: &'a str,
+        body: Body<'a>,
+        findings: Vec<&'a heap::Finding>,
+    ) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             heaphound_version: env!("CARGO_PKG_VERSION"),
             command,
             heap,
-            answer: None,
-            info: None,
-            written: None,
-            rules: None,
-            growth: None,
-            shapes: None,
-            findings: Vec::new(),
-            error: None,
+            body,
+            findings: findings.into_iter().map(FindingJson::from).collect(),
         }
     }
 }
@@ -134,6 +139,71 @@ impl<'a> From<&'a Answer> for AnswerJson<'a> {
             message: &answer.message,
             evidence: answer.evidence.iter().map(EvidenceJson::from).collect(),
             notes: &answer.notes,
+        }
+    }
+}
+
+impl<'a> AnswerJson<'a> {
+    fn explanation(subject: &'a String, text: &'a str) -> Self {
+        let text = text.trim_end();
+        Self {
+            question: "explain",
+            arguments: std::slice::from_ref(subject),
+            asker: None,
+            yes: None,
+            members: None,
+            value: Some(text),
+            expected: None,
+            as_expected: true,
+            message: text,
+            evidence: Vec::new(),
+            notes: &[],
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RulesJson<'a> {
+    count: usize,
+    failed: usize,
+    unanswered: usize,
+    list: Vec<RuleJson<'a>>,
+    notes: &'a [String],
+}
+
+impl<'a> From<&'a Rules> for RulesJson<'a> {
+    fn from(rules: &'a Rules) -> Self {
+        Self {
+            count: rules.count(),
+            failed: rules.failed(),
+            unanswered: rules.unanswered(),
+            list: rules.list.iter().map(RuleJson::from).collect(),
+            notes: &rules.notes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RuleJson<'a> {
+    name: &'a str,
+    place: &'a str,
+    verdict: &'static str,
+    message: &'a str,
+    listed: &'a [String],
+    left_out: usize,
+    notes: &'a [String],
+}
+
+impl<'a> From<&'a Rule> for RuleJson<'a> {
+    fn from(rule: &'a Rule) -> Self {
+        Self {
+            name: &rule.name,
+            place: &rule.place,
+            verdict: rule.verdict.word(),
+            message: &rule.message,
+            listed: &rule.listed,
+            left_out: rule.left_out,
+            notes: &rule.notes,
         }
     }
 }

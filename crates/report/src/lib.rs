@@ -1,7 +1,7 @@
-//! Findings and answers, on paper.
+//! Renders findings and answers.
 //!
-//! A [`Report`] is all that one run of a command says. It becomes [`text`] for a terminal
-//! or [`json`] for a program. Text shortens long paths and says so; JSON has all of them.
+//! A [`Report`] is what a command produced. [`text`] renders it for a terminal and [`json`]
+//! for a program. Text shortens long paths and says so; JSON has all hops.
 //!
 //! ```
 //! use heaphound_heap::finding::{Finding, Severity};
@@ -11,8 +11,10 @@
 //! assert!(text.contains("Node#3 is shared"));
 //! ```
 //!
-//! Elsewhere: what a finding is (`heaphound_heap::finding`), and whether a terminal wants
-//! colour: the text has it, and whoever prints may strip it.
+//! To add a kind of output: a variant of [`Report`], and one arm each in `text` and `json`.
+//!
+//! Elsewhere: what a finding is (`heaphound_heap::finding`), and whether the terminal shows
+//! colours. The text contains them; the caller strips them where they are not wanted.
 #![forbid(unsafe_code)]
 
 pub mod answer;
@@ -32,27 +34,78 @@ pub use info::Info;
 pub use rules::Rules;
 pub use shapes::Shapes;
 
-/// All that one run of a command says.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Report {
-    /// The command: `probe`.
-    pub command: String,
-    /// The heap that it was about, by its file.
-    pub heap: String,
-    /// What the heap answered, if it was asked.
-    pub answer: Option<Answer>,
-    /// What the heap consists of, if that was asked.
-    pub info: Option<Info>,
-    /// What was written, if anything was.
-    pub written: Option<Written>,
-    /// What came of rules, if there were any.
-    pub rules: Option<Rules>,
-    /// What became of the heap, if there were several snapshots of it.
-    pub growth: Option<Growth>,
-    /// Its recursive data structures, if they were asked for.
-    pub shapes: Option<Shapes>,
-    /// What is notable.
-    pub findings: Vec<Finding>,
+/// What a command produced.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Report {
+    /// The answer to a question about a heap.
+    Answer {
+        /// The answer.
+        answer: Answer,
+        /// What is wrong, if the answer is not the expected one.
+        finding: Option<Box<Finding>>,
+    },
+    /// What a heap consists of.
+    Info(Info),
+    /// A heap was written to a file.
+    Written(Written),
+    /// The results of checking rules.
+    Rules(Rules),
+    /// The growth between several snapshots.
+    Growth {
+        /// The snapshots.
+        growth: Growth,
+        /// The classes that grow.
+        findings: Vec<Finding>,
+    },
+    /// The recursive data structures of a heap.
+    Shapes {
+        /// The structures.
+        shapes: Shapes,
+        /// How they differ from a profile.
+        findings: Vec<Finding>,
+    },
+    /// How rules are evaluated.
+    Explanation {
+        /// The file or the text that is explained.
+        subject: String,
+        /// The explanation.
+        text: String,
+    },
+    /// Rule files were formatted.
+    Formatted {
+        /// The formatted text of stdin, or the names of the files that are not formatted.
+        text: String,
+        /// The files that are not formatted.
+        findings: Vec<Finding>,
+    },
+    /// A document in a form of its own, such as DOT.
+    Document(String),
+}
+
+impl Report {
+    /// Returns all findings.
+    pub fn findings(&self) -> Vec<&Finding> {
+        match self {
+            Self::Answer { finding, .. } => finding.iter().map(|it| &**it).collect(),
+            Self::Rules(rules) => rules.findings().collect(),
+            Self::Growth { findings, .. }
+            | Self::Shapes { findings, .. }
+            | Self::Formatted { findings, .. } => findings.iter().collect(),
+            Self::Info(_) | Self::Written(_) | Self::Explanation { .. } | Self::Document(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// Returns the text of a report that must be printed byte for byte: it is no table of
+    /// ours, and a program may read it.
+    pub fn verbatim(&self) -> Option<&str> {
+        match self {
+            Self::Explanation { text, .. } | Self::Formatted { text, .. } => Some(text),
+            Self::Document(text) => Some(text),
+            _ => None,
+        }
+    }
 }
 
 /// A heap that was written to a file.

@@ -1,27 +1,50 @@
-//! Rules: what came of each rule of some files on a heap.
+//! The results of checking rules on a heap.
 
-use serde::Serialize;
+use heaphound_heap::finding::Finding;
 
-/// What came of rules.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+/// The results of checking rules.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
-    /// How many rules there are; queries and other questions are none.
-    pub count: usize,
-    /// How many do not hold.
-    pub failed: usize,
-    /// How many rules and questions have no answer.
-    pub unanswered: usize,
-    /// Each, in the order of the files.
+    /// Each rule and each question, in the order of the files.
     pub list: Vec<Rule>,
-    /// What else one should know of all of them.
+    /// Remarks about all of them.
     pub notes: Vec<String>,
-    /// Whether text tells of those that hold.
-    #[serde(skip)]
+    /// Whether text also lists the rules that hold.
     pub verbose: bool,
 }
 
-/// What came of a rule.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+impl Rules {
+    /// Returns the number of rules. Questions are not counted.
+    pub fn count(&self) -> usize {
+        self.count_where(|verdict| !matches!(verdict, Verdict::Told))
+    }
+
+    /// Returns how many rules do not hold.
+    pub fn failed(&self) -> usize {
+        self.count_where(|verdict| matches!(verdict, Verdict::Fails(_)))
+    }
+
+    /// Returns how many rules and questions have no answer.
+    pub fn unanswered(&self) -> usize {
+        self.count_where(|verdict| matches!(verdict, Verdict::NoAnswer))
+    }
+
+    /// Returns the findings of the rules that do not hold.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.list.iter().filter_map(|rule| match &rule.verdict {
+            Verdict::Fails(finding) => Some(&**finding),
+            _ => None,
+        })
+    }
+
+    fn count_where(&self, is_counted: impl Fn(&Verdict) -> bool) -> usize {
+        let verdicts = self.list.iter().map(|rule| &rule.verdict);
+        verdicts.filter(|verdict| is_counted(verdict)).count()
+    }
+}
+
+/// The result of checking a rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
     /// Its name, or its text if it has none.
     pub name: String,
@@ -35,20 +58,31 @@ pub struct Rule {
     pub listed: Vec<String>,
     /// How many more it found.
     pub left_out: usize,
-    /// What else one should know.
+    /// Remarks about this rule.
     pub notes: Vec<String>,
 }
 
 /// Whether a rule holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It does.
     Holds,
-    /// It does not; the next of the report's findings says why.
-    Fails,
-    /// It cannot be said.
+    /// It does not. The finding says why.
+    Fails(Box<Finding>),
+    /// It could not be decided.
     NoAnswer,
     /// It is a question, and was answered.
     Told,
+}
+
+impl Verdict {
+    /// Returns the verdict as JSON spells it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Fails(_) => "fails",
+            Self::NoAnswer => "no-answer",
+            Self::Told => "told",
+        }
+    }
 }

@@ -5,7 +5,8 @@ mod schema;
 use heaphound_heap::finding::{Evidence, Finding, Hop, Named, Path, Severity};
 use heaphound_heap::{Root, RootKind};
 use heaphound_report::answer::{Amount, Kind};
-use heaphound_report::{Answer, Members, Report, Verdict, json};
+use heaphound_report::rules::{self, Rule};
+use heaphound_report::{Answer, Growth, Members, Report, Rules, Shapes, Verdict, json};
 
 fn named(class: &str) -> Named {
     Named {
@@ -68,17 +69,63 @@ fn a_report_with_everything_fits_the_schema() {
         expected: false,
     };
     for verdict in [set, truth] {
-        schema::check(&json::report(&Report {
-            command: "probe".into(),
-            heap: "web.heap".into(),
-            answer: Some(answer(verdict)),
-            findings: vec![
-                finding(Severity::Note, None),
-                finding(Severity::Warning, Some(u64::MAX)),
-                finding(Severity::Error, Some(0)),
-            ],
-            ..Report::default()
-        }));
+        for finding in [
+            finding(Severity::Note, None),
+            finding(Severity::Warning, Some(u64::MAX)),
+            finding(Severity::Error, Some(0)),
+        ] {
+            let report = Report::Answer {
+                answer: answer(verdict.clone()),
+                finding: Some(Box::new(finding)),
+            };
+            schema::check(&json::report("probe", "web.heap", &report));
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_report_fits_the_schema() {
+    let rule = |verdict| Rule {
+        name: "r".into(),
+        place: "heap.deal:1:1".into(),
+        verdict,
+        message: String::new(),
+        listed: Vec::new(),
+        left_out: 0,
+        notes: Vec::new(),
+    };
+    let fails = rules::Verdict::Fails(Box::new(finding(Severity::Error, None)));
+    let verdicts = [
+        rules::Verdict::Holds,
+        fails,
+        rules::Verdict::NoAnswer,
+        rules::Verdict::Told,
+    ];
+    let findings = vec![finding(Severity::Warning, None)];
+    let reports = [
+        Report::Rules(Rules {
+            list: verdicts.map(rule).into(),
+            ..Rules::default()
+        }),
+        Report::Growth {
+            growth: Growth::default(),
+            findings: findings.clone(),
+        },
+        Report::Shapes {
+            shapes: Shapes::default(),
+            findings: findings.clone(),
+        },
+        Report::Explanation {
+            subject: "heap.deal".into(),
+            text: "one traversal\n".into(),
+        },
+        Report::Formatted {
+            text: "heap.deal\n".into(),
+            findings,
+        },
+    ];
+    for report in reports {
+        schema::check(&json::report("deal", "", &report));
     }
 }
 

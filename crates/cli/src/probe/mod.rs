@@ -249,19 +249,16 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
             (verdict, format!("{question}-{state}"), why)
         }
     };
-    let mut findings = Vec::new();
-    if !verdict.is_expected() {
-        findings.push(Finding {
-            objects: why
-                .objects
-                .iter()
-                .map(|it| named(asking.heap, *it))
-                .collect(),
-            evidence: why.evidence.clone(),
-            notes: why.notes.clone(),
-            ..Finding::new(kind, Severity::Error, why.message.clone())
-        });
-    }
+    let finding = (!verdict.is_expected()).then(|| Finding {
+        objects: why
+            .objects
+            .iter()
+            .map(|it| named(asking.heap, *it))
+            .collect(),
+        evidence: why.evidence.clone(),
+        notes: why.notes.clone(),
+        ..Finding::new(kind, Severity::Error, why.message.clone())
+    });
     let answer = Answer {
         question: question.into(),
         arguments: args.question.arguments(),
@@ -271,11 +268,6 @@ fn report(args: &Args, asking: &Asking<'_>, outcome: Outcome) -> Report {
         evidence: why.evidence,
         notes: why.notes,
     };
-    Report {
-        command: "probe".into(),
-        heap: args.heap.display().to_string(),
-        answer: Some(answer),
-        findings,
-        ..Report::default()
-    }
+    let finding = finding.map(Box::new);
+    Report::Answer { answer, finding }
 }

@@ -22,31 +22,31 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
-/// A report as text for a terminal of that many columns.
-pub fn report(report: &Report, width: usize) -> String {
+/// Returns a report as text for a terminal of that many columns. `heap` is the file that the
+/// report is about.
+pub fn report(heap: &str, report: &Report, width: usize) -> String {
     let mut page = Page::new(width);
-    if let Some(answer) = &report.answer {
-        put_answer(&mut page, answer, !report.findings.is_empty());
-    }
-    if let Some(info) = &report.info {
-        info::put(&mut page, &report.heap, info);
-    }
-    if let Some(written) = &report.written {
-        put_written(&mut page, written);
-    }
-    if let Some(shapes) = &report.shapes {
-        shapes::put(&mut page, &report.heap, shapes);
-    }
-    match &report.rules {
-        Some(rules) => rules::put(&mut page, rules, &report.findings),
-        None => {
-            for finding in &report.findings {
+    match report {
+        Report::Answer { answer, finding } => {
+            put_answer(&mut page, answer, finding.is_some());
+            if let Some(finding) = finding {
                 put_finding(&mut page, finding);
             }
         }
-    }
-    if let Some(growth) = &report.growth {
-        growth::put(&mut page, growth, report.findings.len());
+        Report::Info(info) => info::put(&mut page, heap, info),
+        Report::Written(written) => put_written(&mut page, written),
+        Report::Rules(rules) => rules::put(&mut page, rules),
+        Report::Growth { growth, findings } => {
+            put_findings(&mut page, findings);
+            growth::put(&mut page, growth, findings.len());
+        }
+        Report::Shapes { shapes, findings } => {
+            shapes::put(&mut page, heap, shapes);
+            put_findings(&mut page, findings);
+        }
+        Report::Explanation { text, .. }
+        | Report::Formatted { text, .. }
+        | Report::Document(text) => return text.clone(),
     }
     page.finish()
 }
@@ -114,6 +114,12 @@ fn put_members(page: &mut Page, members: &Members) {
     if members.left_out() > 0 {
         page.put(DIM, &format!("  … and {} more", members.left_out()));
         page.end();
+    }
+}
+
+fn put_findings(page: &mut Page, findings: &[Finding]) {
+    for finding in findings {
+        put_finding(page, finding);
     }
 }
 

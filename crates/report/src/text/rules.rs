@@ -1,19 +1,15 @@
-//! What came of rules, as text: what fails and what has no answer, then how many.
+//! The results of rules as text: what fails and what has no answer, then how many.
 
-use heaphound_heap::finding::{Finding, Severity};
+use heaphound_heap::finding::Severity;
 
 use super::page::Page;
 use super::{BOLD, DIM, PLAIN, put_finding, put_notes, style_of};
 use crate::rules::{Rule, Rules, Verdict};
 
-pub fn put(page: &mut Page, rules: &Rules, findings: &[Finding]) {
-    let mut findings = findings.iter();
+pub fn put(page: &mut Page, rules: &Rules) {
     for rule in &rules.list {
-        match rule.verdict {
-            Verdict::Fails => findings
-                .next()
-                .into_iter()
-                .for_each(|it| put_finding(page, it)),
+        match &rule.verdict {
+            Verdict::Fails(finding) => put_finding(page, finding),
             Verdict::Holds if rules.verbose || !rule.notes.is_empty() => {
                 page.put(BOLD, "holds");
                 page.put(PLAIN, &format!(": {}", rule.name));
@@ -27,18 +23,18 @@ pub fn put(page: &mut Page, rules: &Rules, findings: &[Finding]) {
                 page.end();
                 put_notes(page, &rule.notes);
             }
-            Verdict::Told => put_told(page, rule),
+            Verdict::Told => put_answer(page, rule),
         }
     }
     put_notes(page, &rules.notes);
-    // Who only asked has been answered.
-    if rules.count > 0 || rules.list.is_empty() {
+    // Questions alone need no count of rules.
+    if rules.count() > 0 || rules.list.is_empty() {
         page.put(BOLD, &summary(rules));
         page.end();
     }
 }
 
-fn put_told(page: &mut Page, rule: &Rule) {
+fn put_answer(page: &mut Page, rule: &Rule) {
     page.put(PLAIN, &format!("{}: ", rule.name));
     page.put(BOLD, &rule.message);
     page.end();
@@ -55,16 +51,17 @@ fn put_told(page: &mut Page, rule: &Rule) {
 
 /// `12 rules, 2 failed`
 fn summary(rules: &Rules) -> String {
-    let s = if rules.count == 1 { "" } else { "s" };
-    let mut summary = format!("{} rule{s}", rules.count);
-    match (rules.failed, rules.unanswered, rules.count) {
+    let (count, failed, unanswered) = (rules.count(), rules.failed(), rules.unanswered());
+    let s = if count == 1 { "" } else { "s" };
+    let mut summary = format!("{count} rule{s}");
+    match (failed, unanswered, count) {
         (0, 0, 0) => {}
         (0, 0, 1) => summary.push_str(", which holds"),
         (0, 0, _) => summary.push_str(", all hold"),
         (failed, _, _) => summary.push_str(&format!(", {failed} failed")),
     }
-    if rules.unanswered > 0 {
-        summary.push_str(&format!(", {} without an answer", rules.unanswered));
+    if unanswered > 0 {
+        summary.push_str(&format!(", {unanswered} without an answer"));
     }
     summary
 }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use heaphound_heap::Root;
+use heaphound_heap::nearest;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
@@ -35,6 +36,8 @@ Names:
 
 /// How many names an error lists.
 const FEW: usize = 5;
+/// How many names an error suggests.
+const MOST_SUGGESTIONS: usize = 3;
 /// How many roots are compared with a name that does not fit.
 const MOST_COMPARED: usize = 10_000;
 
@@ -287,32 +290,7 @@ fn unquote(name: &str) -> Option<(String, &str)> {
 
 /// Of names, each with what to suggest for it, those that come near; the nearest first.
 pub fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
-    let wanted = name.to_lowercase();
-    let length = wanted.chars().count();
-    let enough = 1 + length / 4;
-    let mut near: Vec<(usize, String)> = Vec::new();
-    for (candidate, suggestion) in all {
-        let candidate = candidate.to_lowercase();
-        // A name without its package or kind, or without its index, is nearly right.
-        let part = candidate
-            .rsplit(['.', ':', '$', '/'])
-            .next()
-            .unwrap_or_default();
-        let part = part.split('[').next().unwrap_or_default();
-        let distance = [candidate.as_str(), part]
-            .into_iter()
-            // Too long or too short to be near: not worth a comparison.
-            .filter(|it| it.chars().count().abs_diff(length) <= enough)
-            .map(|it| strsim::damerau_levenshtein(&wanted, it))
-            .min()
-            .unwrap_or(usize::MAX);
-        if distance <= enough {
-            near.push((distance, suggestion));
-        }
-    }
-    near.sort();
-    near.dedup();
-    near.into_iter().map(|(_, it)| it).take(3).collect()
+    nearest::near(name, all, MOST_SUGGESTIONS)
 }
 
 /// Returns ` and 12 more`, if there are more than an error lists.

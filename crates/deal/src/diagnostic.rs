@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use heaphound_heap::nearest::nearest;
+
 use crate::syntax::Span;
 
 /// One thing that is wrong.
@@ -189,31 +191,4 @@ fn width(c: char) -> usize {
         | 0x20000..=0x3fffd => 2,
         _ => 1,
     }
-}
-
-/// Longer names are not compared: nobody mistypes them by hand.
-const LONGEST_NAME: usize = 200;
-
-/// Of names, the one that comes nearest, if it is near enough to be meant.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = name.to_lowercase();
-    let length = wanted.chars().count();
-    let enough = 1 + length / 4;
-    let distance = |candidate: &str| {
-        let candidate = candidate.to_lowercase();
-        // A name without its package is nearly right.
-        let part = candidate.rsplit(['.', ':', '$', '/']).next();
-        let whole = [candidate.as_str(), part.unwrap_or_default()];
-        whole
-            .into_iter()
-            .filter(|it| it.chars().count().abs_diff(length) <= enough && !it.is_empty())
-            .map(|it| strsim::damerau_levenshtein(&wanted, it))
-            .min()
-    };
-    known
-        .filter(|_| length <= LONGEST_NAME)
-        .filter_map(|candidate| Some((distance(candidate)?, candidate)))
-        .filter(|&(distance, _)| distance <= enough && distance < length.max(2))
-        .min()
-        .map(|(_, candidate)| candidate)
 }

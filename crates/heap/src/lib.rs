@@ -15,6 +15,7 @@ pub mod class;
 pub mod crew;
 pub mod fields;
 pub mod finding;
+pub mod nearest;
 pub mod overhead;
 pub mod path;
 pub mod pool;

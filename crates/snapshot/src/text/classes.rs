@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use heaphound_heap::class::Elements;
+use heaphound_heap::nearest::nearest;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind};
 
 use super::cursor::Cursor;
 use super::grammar::arrow;
 use super::hash::Map;
 use super::mistake::{Mistakes, Parse, oops};
-use super::names::{Style, nearest};
+use super::names::Style;
 use crate::budget::Budget;
 use crate::variants::{MOST_VARIANTS, intern};
 

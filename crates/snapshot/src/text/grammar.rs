@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use heaphound_heap::nearest::nearest;
 use heaphound_heap::{FieldKind, RootKind};
 
 use super::cursor::{Cursor, Literal};
 use super::mistake::{Mistakes, Parse, oops};
-use super::names::{Style, nearest};
+use super::names::Style;
 use crate::Progress;
 
 /// Takes what a text says. Its objects are numbers, of its own choice.

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use heaphound_heap::class::Elements;
+use heaphound_heap::nearest::nearest;
 use heaphound_heap::snapshot::{Columns, Malformed, ObjectId, Snapshot, encode_values};
 use heaphound_heap::{ClassId, FieldKind, PlainKind, Root, RootKind, Value};
 
@@ -308,7 +309,7 @@ fn does_not_fit(kind: PlainKind, value: &Literal<'_>, at: usize) -> Box<Oops> {
         PlainKind::Enum { variants } => {
             let message = format!("`{shown}` is none of the enum's variants");
             let all = variants.iter().copied();
-            return oops(at, message).meant(super::names::nearest(&shown, all));
+            return oops(at, message).meant(nearest(&shown, all));
         }
         kind => super::classes::kind_word(FieldKind::Plain(kind)),
     };

@@ -107,37 +107,3 @@ pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
     }
     out.push(b'"');
 }
-
-/// The nearest of some names, if it is near enough to be meant.
-pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64;
-    let length = name.chars().count();
-    if length > LONGEST {
-        return None;
-    }
-    let most = 1 + length / 4;
-    // Whoever differs that much in length is not near.
-    let near = all.take(10_000).filter(|it| it.len() <= LONGEST);
-    let near = near.filter(|it| it.chars().count().abs_diff(length) <= most);
-    let mut near: Vec<(usize, &str)> = near.map(|it| (distance(name, it), it)).collect();
-    near.retain(|&(far, _)| far <= most);
-    near.into_iter().min_by_key(|&(far, _)| far).map(|it| it.1)
-}
-
-/// Characters to insert, delete or replace; a change of case counts little.
-fn distance(a: &str, b: &str) -> usize {
-    if a.eq_ignore_ascii_case(b) {
-        return 0;
-    }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &y) in b.iter().enumerate() {
-            let replaced = diagonal + (x != y) as usize;
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}

@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum};
 use crate::commands::Command;
 use crate::{exit, names};
 
-/// Asks a heap why: probes, paths and figures of heap snapshots.
+/// Answers questions about heaps in files: what holds an object, which rules hold, what grows.
 #[derive(Parser)]
 #[command(version, after_help = format!("{}\n\n{}", exit::HELP, names::HELP), propagate_version = true)]
 pub struct Args {

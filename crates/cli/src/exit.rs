@@ -19,7 +19,7 @@ pub enum Exit {
 pub const HELP: &str = "\
 Exit codes:
   0  the answer is as expected, or nothing was expected
-  1  it is not: a finding is printed
+  1  the answer is not as expected: a finding is printed
   2  the job could not be done: a bad file, an unknown name, null";
 
 impl Exit {

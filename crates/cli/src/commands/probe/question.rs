@@ -52,7 +52,7 @@ pub enum TruthQuestion {
     /// Does A reach B, and does every path from a root to B pass A?
     Dom(Two),
 
-    /// Is the asking thread the only one that reaches O? Needs --as.
+    /// Does the asking thread reach O, and no other thread or root? Needs --as.
     IsThreadOwned {
         #[command(flatten)]
         one: One,
@@ -60,7 +60,7 @@ pub enum TruthQuestion {
         part: PartArgs,
     },
 
-    /// Is O reachable from the stack of the asking thread only? Needs --as.
+    /// Does the stack of the asking thread reach O, and nothing else? Needs --as.
     IsThreadStackOwned(One),
 
     /// Does the thread object of the asking thread dominate O? Needs --as.

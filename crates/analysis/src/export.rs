@@ -22,7 +22,7 @@ use crate::shape::{Backbones, Degrees, Distribution};
 use crate::slot::SlotIds;
 use crate::summary::Summary;
 
-/// A graph in names and numbers, to be written in one form or another.
+/// A graph of names and numbers, which can be written in several forms.
 #[derive(Clone, Debug, Serialize)]
 pub struct Picture<'a> {
     schema_version: u32,
@@ -57,7 +57,7 @@ struct Edge<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// The class points-from graph: from each class to those that point to it.
+    /// Returns the class points-from graph: from each class to those that point to it.
     pub fn points_from(summary: &Summary, classes: &'a [ClassInfo], ids: &SlotIds) -> Self {
         let edges = summary.points_from(ids).into_iter();
         let edges = edges.map(|edge| Edge {
@@ -70,7 +70,7 @@ impl<'a> Picture<'a> {
         Self::new("points-from", summary, classes, edges.collect())
     }
 
-    /// The class field-wise summary graph: from each class, slot by slot, to those that it
+    /// Returns the class field-wise summary graph: from each class, slot by slot, to those that it
     /// points to.
     pub fn field_wise(summary: &Summary, classes: &'a [ClassInfo], ids: &SlotIds) -> Self {
         let edges = summary.edges().iter().filter_map(|edge| {
@@ -85,7 +85,7 @@ impl<'a> Picture<'a> {
         Self::new("field-wise", summary, classes, edges.collect())
     }
 
-    /// The same with the degrees of backbones, which are given in their order.
+    /// Adds the degrees of backbones, which are given in their order.
     pub fn with_degrees(mut self, backbones: &Backbones, degrees: &[Degrees]) -> Self {
         for node in &mut self.classes {
             let place = backbones.place(ClassId(node.id));
@@ -120,14 +120,14 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The graph as JSON.
+    /// Returns the graph as JSON.
     pub fn json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a graph has only plain data");
         text.push('\n');
         text
     }
 
-    /// The graph in Graphviz's language.
+    /// Returns the graph in Graphviz's language.
     pub fn dot(&self) -> String {
         let mut text = format!("digraph \"{}\" {{\n  node [shape=box];\n", self.graph);
         for node in &self.classes {
@@ -164,7 +164,7 @@ impl<'a> Picture<'a> {
         text
     }
 
-    /// The graph as GraphML.
+    /// Returns the graph as GraphML.
     pub fn graphml(&self) -> String {
         let mut text = String::from(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -250,8 +250,8 @@ fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").expect("a string can be written to");
 }
 
-/// A string of DOT's, whose lines end with `\n`. Graphviz reads entities in it, and no control
-/// characters; nor should a terminal get them.
+/// Returns a string of DOT, whose lines end with `\n`. Graphviz replaces entities and rejects
+/// control characters, which a terminal should not get either.
 fn quoted(text: &str) -> String {
     let mut safe = String::from("\"");
     for c in text.chars() {
@@ -268,7 +268,7 @@ fn quoted(text: &str) -> String {
     safe
 }
 
-/// Text of XML's. Most control characters cannot be written there at all.
+/// Returns text of XML, which cannot contain most control characters.
 fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {

@@ -1,11 +1,11 @@
-//! What nobody asserted: structures that grow, and shapes that break.
+//! Finds problems without assertions: structures that grow, and shapes that break.
 //!
 //! A [`summary`] reduces a heap to its classes and the slots between them, small enough to
 //! be kept from collection to collection. [`cork`] compares the summaries of successive full
 //! collections and finds what grows without end; [`shape`] finds the recursive data
-//! structures, learns what is always true of them, and tells when it is not. [`series`] lets
-//! snapshots of one program be compared, whose classes have other numbers in each;
-//! [`export`] draws.
+//! structures, learns what is always true of them, and reports when it is not. [`series`] makes
+//! snapshots of one program comparable, whose classes have different numbers in each.
+//! [`export`] writes graphs for other tools.
 //!
 //! After M. E. Jump, *Discovering Heap Anomalies in the Wild* (2009), chapters 3.3, 5 and 6.
 //!

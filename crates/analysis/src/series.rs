@@ -1,7 +1,7 @@
-//! A series of heaps whose classes have other numbers in each: snapshots of one program.
+//! A series of snapshots of one program. Classes have different numbers in each.
 //!
-//! A class is known by its name, and the second of that name by that too. The series
-//! numbers classes and slots as it meets them, and gives every summary those numbers.
+//! A class is identified by its name. If several have the same name, their order counts as well.
+//! The series numbers classes and slots as they appear, and gives every summary those numbers.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The summary of the next heap, whose classes are given, by the numbers of the series.
+    /// Returns the summary of the next heap, whose classes are given, by the numbers of the
+    /// series.
     pub fn add(&mut self, summary: &Summary, classes: &[ClassInfo]) -> Summary {
         let ids = SlotIds::new(classes);
         let map = self.align(classes);
@@ -41,19 +42,18 @@ impl Series {
         Summary::new(totals, edges)
     }
 
-    /// All classes so far, by the numbers of the series.
+    /// Returns all classes so far, by the numbers of the series.
     pub fn classes(&self) -> &[ClassInfo] {
         &self.classes
     }
 
-    /// The numbers of all slots so far. They change when a class turns out to have more slots
-    /// than it had before, which only slots see: summaries that are compared by class stay
-    /// as they are.
+    /// Returns the numbers of all slots so far. They change when a class has more slots than
+    /// before. Summaries that are compared by class are not affected.
     pub fn slots(&self) -> SlotIds {
         SlotIds::new(&self.classes)
     }
 
-    /// The number that each class has in the series.
+    /// Returns the number that each class has in the series.
     fn align(&mut self, classes: &[ClassInfo]) -> Vec<ClassId> {
         let mut met: HashMap<&str, usize> = HashMap::new();
         let mut map = Vec::new();
@@ -66,7 +66,7 @@ impl Series {
             if id == next {
                 self.classes.push(ClassInfo {
                     id,
-                    // Its number is another here, and nobody asks.
+                    // Its number differs here, and is not used.
                     superclass: None,
                     ..class.clone()
                 });
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::summary::summarize;
 
-    /// A list of that many nodes, whose classes come in that order.
+    /// Returns a list of that many nodes, whose classes come in that order.
     fn list(names: [&str; 3], nodes: u32) -> Snapshot {
         let mut builder = SnapshotBuilder::default();
         let slots = |name: &str| match name {

@@ -1,8 +1,11 @@
-//! Numbers for slots, small enough to travel with an edge.
+//! Slots by number and by name.
 //!
 //! A mark loop knows an edge's slot when it reads it, and the class of its target only when
-//! it gets there. What it carries in between is a [`SlotId`]: four bytes that name the class and
-//! the slot of the source. All elements of an array are one slot.
+//! it gets there. In between it carries a [`SlotId`]: four bytes that stand for the class and
+//! the slot of the source. All elements of an array are one slot. A [`SlotName`] means the
+//! same from run to run.
+
+use std::fmt;
 
 use heaphound_heap::view::Place;
 use heaphound_heap::{ClassId, ClassInfo};
@@ -12,7 +15,7 @@ use heaphound_heap::{ClassId, ClassInfo};
 pub struct SlotId(pub u32);
 
 impl SlotId {
-    /// Not a slot: where an edge starts that comes from a root.
+    /// Not a slot: the start of an edge from a root.
     pub const ROOT: Self = Self(0);
 }
 
@@ -61,17 +64,17 @@ impl SlotIds {
         self.first.push(end);
     }
 
-    /// How many classes are known.
+    /// Returns how many classes are known.
     pub fn classes(&self) -> usize {
         self.first.len() - 2
     }
 
-    /// The number behind the last.
+    /// Returns the number behind the last.
     pub fn end(&self) -> u32 {
         self.first[self.first.len() - 1]
     }
 
-    /// A slot by its place in its object.
+    /// Returns a slot by its place in its object.
     pub fn at(&self, class: ClassId, place: Place) -> SlotId {
         match place {
             Place::Field(field) => SlotId(self.first[class.0 as usize] + field),
@@ -79,19 +82,41 @@ impl SlotIds {
         }
     }
 
-    /// The class that has a slot; none for a root.
+    /// Returns the class that has a slot; none for a root.
     pub fn class_of(&self, slot: SlotId) -> Option<ClassId> {
         let after = self.first.partition_point(|&first| first <= slot.0);
         (slot != SlotId::ROOT).then(|| ClassId(after as u32 - 1))
     }
 
-    /// All slots of a class, its elements last.
+    /// Returns all slots of a class, its elements last.
     pub fn of(&self, class: ClassId) -> impl Iterator<Item = SlotId> + use<> {
         let at = class.0 as usize;
         (self.first[at]..self.first[at + 1]).map(SlotId)
     }
 
-    /// The slot's own name, `next`, or `[*]` for the elements of an array.
+    /// Returns whether a slot is the elements of an array.
+    fn is_elements(&self, slot: SlotId) -> bool {
+        let class = self.class_of(slot);
+        class.is_some_and(|class| slot.0 + 1 == self.first[class.0 as usize + 1])
+    }
+
+    /// Returns the slot's own name.
+    pub fn own_name(&self, classes: &[ClassInfo], slot: SlotId) -> SlotName {
+        SlotName {
+            text: self.name(classes, slot).into(),
+            is_elements: self.is_elements(slot),
+        }
+    }
+
+    /// Returns the slot's name with its class.
+    pub fn name_with_class(&self, classes: &[ClassInfo], slot: SlotId) -> SlotName {
+        SlotName {
+            text: self.full_name(classes, slot),
+            is_elements: self.is_elements(slot),
+        }
+    }
+
+    /// Returns the slot's own name as text: `next`, or `[*]` for the elements of an array.
     pub fn name<'c>(&self, classes: &'c [ClassInfo], slot: SlotId) -> &'c str {
         let Some(class) = self.class_of(slot) else {
             return "root";
@@ -99,24 +124,57 @@ impl SlotIds {
         let field = slot.0 - self.first[class.0 as usize];
         match classes[class.0 as usize - 1].fields.get(field as usize) {
             Some(field) => &field.name,
-            None => "[*]",
+            None => ELEMENTS,
         }
     }
 
-    /// The slot with its class: `Node.next`, `Node[][*]`.
+    /// Returns the slot's name with its class as text: `Node.next`, `Node[][*]`.
     pub fn full_name(&self, classes: &[ClassInfo], slot: SlotId) -> String {
         let name = self.name(classes, slot);
-        match self.class_of(slot) {
-            None => name.into(),
-            Some(class) => match (&classes[class.0 as usize - 1].name, name) {
-                (class, "[*]") => format!("{class}[*]"),
-                (class, name) => format!("{class}.{name}"),
-            },
+        let Some(class) = self.class_of(slot) else {
+            return name.into();
+        };
+        let class = &classes[class.0 as usize - 1].name;
+        match self.is_elements(slot) {
+            true => format!("{class}{name}"),
+            false => format!("{class}.{name}"),
         }
     }
 }
 
-/// The numbers of slots by their offsets: what a collector knows of them.
+/// A slot by name: `next` or `[*]`, with its class `Node.next` or `Node[][*]`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SlotName {
+    text: String,
+    is_elements: bool,
+}
+
+/// The name of the elements of an array.
+const ELEMENTS: &str = "[*]";
+
+impl SlotName {
+    /// Returns whether the slot is the elements of an array.
+    pub fn is_elements(&self) -> bool {
+        self.is_elements
+    }
+}
+
+impl fmt::Display for SlotName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<&str> for SlotName {
+    fn from(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            is_elements: text.ends_with(ELEMENTS),
+        }
+    }
+}
+
+/// The numbers of slots by their offsets, which is what a collector knows of them.
 #[derive(Clone, Debug)]
 pub struct SlotOffsets {
     /// By class id: where its words start in `slots`, and how many it has, less one.
@@ -148,7 +206,7 @@ impl SlotOffsets {
         Self { rows, slots }
     }
 
-    /// The slot at an offset from the start of an object, header included.
+    /// Returns the slot at an offset from the start of an object, header included.
     #[inline]
     pub fn at(&self, class: u32, offset: usize) -> SlotId {
         let (start, last) = self.rows[class as usize];

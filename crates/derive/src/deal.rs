@@ -1,7 +1,7 @@
 //! `deal!`: text about a heap, read while the program is compiled.
 //!
 //! The parser is that of the run-time text, so that what compiles here parses there. Classes and
-//! fields are not known before there is a heap; of names, only what is certain is told.
+//! fields are not known before there is a heap; of names, only what is certainly wrong is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,13 +118,13 @@ pub(crate) fn expand(input: &Input) -> TokenStream {
     })
 }
 
-/// The text as `Deal` takes it, and all that is wrong with it.
+/// Returns the text as `Deal` takes it, and all that is wrong with it.
 fn read(literal: &LitStr, hosts: &[Host]) -> (String, Vec<Error>) {
     let written = literal.value();
     let Parsed { file, diagnostics } = parse(&written);
     let mut wrong = diagnostics;
     let mut text = written.clone();
-    // What follows from a mistake is not worth telling.
+    // What follows from a mistake is not reported.
     let mut errors = Vec::new();
     if wrong.is_empty() {
         match &file.items[..] {
@@ -145,7 +145,7 @@ fn read(literal: &LitStr, hosts: &[Host]) -> (String, Vec<Error>) {
     (text, errors)
 }
 
-/// A formula on its own becomes an assertion. It keeps its line.
+/// Makes an assertion of a formula that stands alone. It stays on its line.
 fn wrap(text: &str, file: &File) -> String {
     let mut text = text.to_string();
     // A comment at its end would hide the bracket, and a semicolon does not belong inside.
@@ -193,7 +193,8 @@ impl Place {
         Error::new(exact.unwrap_or_else(|| self.literal.span()), message)
     }
 
-    /// The place in the program, where the compiler can tell: a nightly one, as of 2026.
+    /// Returns the exact place in the program, if the compiler knows it. Only a nightly one
+    /// does, as of 2026.
     fn exact(&self, span: TextSpan) -> Option<Span> {
         let start = self.start? + span.start;
         let end = (self.start? + span.end).max(start + 1);

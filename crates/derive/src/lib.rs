@@ -54,7 +54,7 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 ///   as long as the `Deal` lives; behind `weak` it is not.
 ///
 /// All mistakes of the text are errors of the compiler, as are a variable that the text does not
-/// have, and one that is missing. What may as well be the variant of an enum is told when the
+/// have, and one that is missing. What may also be the variant of an enum is reported when the
 /// text meets the heap, as unknown classes and fields are.
 #[proc_macro]
 pub fn deal(input: TokenStream) -> TokenStream {
@@ -62,7 +62,7 @@ pub fn deal(input: TokenStream) -> TokenStream {
     deal::expand(&input).into()
 }
 
-/// Whether `#[repr(…)]` names this representation.
+/// Returns whether `#[repr(…)]` names this representation.
 fn has_repr(input: &syn::DeriveInput, wanted: &str) -> syn::Result<bool> {
     let mut found = false;
     for attribute in &input.attrs {

@@ -158,7 +158,7 @@ impl<'a> Class<'a> {
 
                 // SAFETY: the header (or the superclass, which begins with one) comes first and
                 // nobody can make one, the compiler gives the offsets, and each field's type
-                // tells how it is stored.
+                // says how it is stored.
                 unsafe impl #impls h::Managed for #name #types #bounds {
                     const DESCRIPTOR: &'static h::Descriptor = {
                         ::core::assert!(::core::mem::offset_of!(Self, #first) == 0);
@@ -195,7 +195,7 @@ impl<'a> Class<'a> {
         }
     }
 
-    /// The struct of initial values.
+    /// Returns the struct of initial values.
     fn init(&self) -> TokenStream {
         let name = &self.input.ident;
         let vis = &self.input.vis;
@@ -276,7 +276,7 @@ impl<'a> Class<'a> {
 }
 
 impl Member<'_> {
-    /// The type that tells how the field is stored.
+    /// Returns the type that says how the field is stored.
     fn stored(&self) -> TokenStream {
         let ty = &self.field.ty;
         match self.owned {

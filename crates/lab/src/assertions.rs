@@ -10,7 +10,7 @@ use heaphound::{Collector, Header, Heap, Kind, Local, Managed, Mutator, Object, 
 use crate::measure::median;
 use crate::programs::{CASES, Outcome, Size, builder, db, jbb, keep_quiet, outline};
 use crate::report::Report;
-use crate::{Failed, Options, Tell, builds, callgrind};
+use crate::{Failed, Options, Progress, builds, callgrind};
 
 /// A program whose time is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +119,7 @@ fn in_turn<T>(
     }
 }
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let mut report = Report::new("assertions");
     let size = match options.quick {
         true => Size::Small,
@@ -306,7 +306,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
 }
 
 /// Finds the bugs, and nothing in the repaired programs.
-fn bugs(report: &mut Report, size: Size, progress: Tell<'_>) {
+fn bugs(report: &mut Report, size: Size, progress: Progress<'_>) {
     let mut found = 0;
     for case in CASES {
         progress(case.name);
@@ -380,7 +380,7 @@ fn quiet_heap() -> Heap {
     heap
 }
 
-/// How long the world stands still for a full collection.
+/// Returns how long the world stands still for a full collection.
 fn pause(heap: &Heap, m: &mut Mutator<'_>) -> Duration {
     m.collect();
     heap.stats()
@@ -397,7 +397,7 @@ struct Link {
     next: Slot<Link>,
 }
 
-/// Makes a chain that long in a static, and answers its last link.
+/// Makes a chain that long in a static. Returns its last link.
 fn chain<'a>(m: &mut Mutator<'a>, length: usize) -> Local<'a, Link> {
     let last = m.alloc(LinkInit { next: None }).expect("room");
     let mut first = last;
@@ -448,8 +448,8 @@ fn violate<'a>(m: &mut Mutator<'a>, customers: &[Local<'a, Object>]) {
     }
 }
 
-/// How many microseconds longer a collection takes that must report a path of depth 10; and how
-/// many objects it marks.
+/// Returns how many microseconds longer a collection takes that must report a path of depth 10;
+/// and how many objects it marks.
 fn path_micros(company: &jbb::Options, rounds: usize) -> (f64, usize) {
     let heap = quiet_heap();
     let mut m = heap.attach("main").expect("attached once");
@@ -478,7 +478,7 @@ fn path_micros(company: &jbb::Options, rounds: usize) -> (f64, usize) {
 /// Objects on the path whose search is timed.
 const DEPTH: usize = 10;
 
-/// The link of the chain at which the next one is to hang.
+/// Returns the link of the chain at which the next one is to hang.
 fn last_link<'m>(m: &'m Mutator<'_>) -> &'m Link {
     let chain = m.static_root::<Link>("chain");
     let mut link = chain.get(m).expect("it was made");

@@ -1,5 +1,5 @@
-//! The same program built twice: with a cargo feature and without, so that what is compared
-//! contains no trace of it.
+//! Builds the same program twice: with a cargo feature and without it, so that the second one
+//! contains nothing of the feature.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ pub struct Builds {
 /// Builds an example with all features and with only `others`.
 ///
 /// # Errors
-/// If cargo or the sources are not there, or it does not compile: why.
+/// If cargo or the sources are missing, or it does not compile.
 pub fn build(example: &str, others: &str) -> Result<Builds, String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
     if !sources.join("Cargo.toml").exists() {
@@ -45,7 +45,7 @@ pub fn build(example: &str, others: &str) -> Result<Builds, String> {
     })
 }
 
-/// Runs a program and answers the number behind each word that it prints.
+/// Runs a program. Returns the number behind each word that it prints.
 ///
 /// # Errors
 /// If it cannot be run, or fails.

@@ -1,10 +1,10 @@
-//! Counting instructions with valgrind: what time cannot tell on a noisy machine.
+//! Counts instructions with valgrind, for differences that are smaller than the noise of the
+//! machine.
 
 use std::process::{Command, Stdio};
 
-/// How many instructions doing something once takes: this program is run under
-/// callgrind, does it once and three times, and half the difference is the answer. `None`
-/// where valgrind is missing or does not work.
+/// Returns how many instructions a piece of work takes: half the difference between doing it
+/// three times and once, under callgrind. `None` where valgrind is missing or does not work.
 pub fn instructions(what: &str) -> Option<f64> {
     let once = run(what, 1)?;
     let thrice = run(what, 3)?;

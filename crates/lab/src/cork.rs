@@ -1,5 +1,5 @@
-//! Cork, chapter 5: what it finds in programs that grow, and what it says of those that do not. The
-//! same is asked of programs that it was not made with.
+//! Cork, chapter 5: what it finds in programs that grow, and what it reports about those that do
+//! not. The same is done with programs that it was not developed with.
 
 use heaphound::Collector;
 use heaphound::analysis::cork;
@@ -9,11 +9,11 @@ use crate::programs::Size;
 use crate::programs::growing::{GROWING, Growing};
 use crate::programs::steady::{STEADY, Steady};
 use crate::programs::unseen::{BOUNDED, LEAKS};
+use crate::recording::{Examined, Growth, Recording};
 use crate::report::Report;
-use crate::watch::{Growth, Recording, Watched};
-use crate::{Failed, Options, Tell};
+use crate::{Failed, Options, Progress};
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let size = match options.quick {
         true => Size::Small,
         false => Size::Large,
@@ -21,12 +21,12 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
     Ok(run_at(size, progress))
 }
 
-fn run_at(size: Size, progress: Tell<'_>) -> Report {
+fn run_at(size: Size, progress: Progress<'_>) -> Report {
     let mut report = Report::new("cork");
-    let (found, until) = seek(GROWING, size, &mut report, progress);
-    let (named, often) = listen(quiet(GROWING, STEADY, size), &mut report, progress);
-    let (unseen_found, _) = seek(LEAKS, size, &mut report, progress);
-    let (unseen_named, _) = listen(quiet(LEAKS, BOUNDED, size), &mut report, progress);
+    let (found, until) = examine_leaks(GROWING, size, &mut report, progress);
+    let (named, often) = examine_bounded(bounded(GROWING, STEADY, size), &mut report, progress);
+    let (unseen_found, _) = examine_leaks(LEAKS, size, &mut report, progress);
+    let (unseen_named, _) = examine_bounded(bounded(LEAKS, BOUNDED, size), &mut report, progress);
     report.higher("cork.found", Some(4.0), found as f64, "of 5");
     report.lower("cork.false", Some(0.0), often as f64, "classes");
     let until = median(until);
@@ -39,29 +39,30 @@ fn run_at(size: Size, progress: Tell<'_>) -> Report {
         "found: the last report leads from the class to the slot that holds the growth, by classes or by the object that is \
          shown, and names nothing that is held elsewhere; collections to report: until that class is named. \
          false: classes named in at least a quarter of the reports of a program, as the paper counts; {named} were named \
-         in any. unseen: programs that the detector was not made with; there a class is false that was named in any report"
+         in any. unseen: programs that the detector was not developed with; there a class is false that was named in any report"
     ));
     report
 }
 
-/// Watches programs that leak. Answers how many leaks were found, and when each was first reported.
-fn seek(
+/// Examines programs that leak. Returns how many leaks were found, and when each was first
+/// reported.
+fn examine_leaks(
     programs: &[Growing],
     size: Size,
     report: &mut Report,
-    progress: Tell<'_>,
+    progress: Progress<'_>,
 ) -> (usize, Vec<f64>) {
     let mut found = 0;
     let mut until = Vec::new();
     for program in programs {
         progress(program.name);
         let recording = record(program, size, true);
-        let watched = recording.watch(cork::Options::default());
-        let is_right = is_right(program, &watched, &recording);
+        let examined = recording.examine(cork::Options::default());
+        let is_right = is_right(program, &examined, &recording);
         found += is_right as usize;
-        // What was never reported is no median, but worse than any.
+        // Never reported is worse than any number.
         until.push(
-            watched
+            examined
                 .first(program.class)
                 .map_or(f64::INFINITY, |first| first as f64),
         );
@@ -69,26 +70,26 @@ fn seek(
             "{} ({}): {}",
             program.name,
             program.about,
-            tell_growth(program, &watched, is_right)
+            describe(program, &examined, is_right)
         ));
     }
     (found, until)
 }
 
-/// A program in which nothing is to be found.
-type Quiet = (String, Box<dyn Fn() -> Recording>);
+/// A program that does not leak: its name, and its run.
+type Bounded = (String, Box<dyn Fn() -> Recording>);
 
-/// The repaired twins, and those that never leaked.
-fn quiet(
+/// Returns the repaired twins, and those that never leaked.
+fn bounded(
     growing: &'static [Growing],
     steady: &'static [Steady],
     size: Size,
-) -> impl Iterator<Item = Quiet> {
-    let twins = growing.iter().map(move |program| -> Quiet {
+) -> impl Iterator<Item = Bounded> {
+    let twins = growing.iter().map(move |program| -> Bounded {
         let name = format!("{}, repaired", program.name);
         (name, Box::new(move || record(program, size, false)))
     });
-    let steady = steady.iter().map(move |program| -> Quiet {
+    let steady = steady.iter().map(move |program| -> Bounded {
         let run = move || {
             Recording::of(Collector::MarkSweep, size, |m| {
                 program.run(m, size, &mut |_| {});
@@ -99,22 +100,22 @@ fn quiet(
     twins.chain(steady)
 }
 
-/// Watches programs in which nothing is to be found. Answers how many classes were named at all,
-/// and how many often.
-fn listen(
-    programs: impl Iterator<Item = Quiet>,
+/// Examines programs that do not leak. Returns how many classes were named at all, and how many
+/// often.
+fn examine_bounded(
+    programs: impl Iterator<Item = Bounded>,
     report: &mut Report,
-    progress: Tell<'_>,
+    progress: Progress<'_>,
 ) -> (usize, usize) {
     let (mut named, mut often, mut silent) = (0, 0, Vec::new());
     for (name, run) in programs {
         progress(&name);
         let recording = run();
-        let watched = recording.watch(cork::Options::default());
-        let classes = watched.classes();
+        let examined = recording.examine(cork::Options::default());
+        let classes = examined.classes();
         named += classes.len();
-        often += watched.often().len();
-        let all = watched.reports.len();
+        often += examined.often().len();
+        let all = examined.reports.len();
         match classes.is_empty() {
             true => silent.push(format!("{name} ({all})")),
             false => {
@@ -140,29 +141,29 @@ fn record(program: &Growing, size: Size, leak: bool) -> Recording {
     })
 }
 
-/// Whether the last report names the class that grows with the way to its holder, and beside it
-/// only what that holds. Where several classes hold it that do not grow, the object that is shown
-/// must be held by the right one.
-fn is_right(program: &Growing, watched: &Watched, recording: &Recording) -> bool {
-    let last = watched.last();
+/// Returns whether the last report names the class that grows with the way to its holder, and
+/// beside it only what that holds. Where several classes hold it that do not grow, the object
+/// that is shown must be held by the right one.
+fn is_right(program: &Growing, examined: &Examined, recording: &Recording) -> bool {
+    let last = examined.last();
     let shown = recording.shows(program.class, program.holder);
     let named =
         |it: &Growth| it.class == program.class && (shown || it.leads_through(program.holder));
     last.iter().any(named) && last.iter().all(|it| it.goes_through(program.holder))
 }
 
-fn tell_growth(program: &Growing, watched: &Watched, is_right: bool) -> String {
-    let all = watched.reports.len();
-    let Some(first) = watched.first(program.class) else {
+fn describe(program: &Growing, examined: &Examined, is_right: bool) -> String {
+    let all = examined.reports.len();
+    let Some(first) = examined.first(program.class) else {
         return format!("missed in {all} full collections");
     };
-    let mut last = watched.last().iter();
+    let mut last = examined.last().iter();
     let named: Vec<&str> = last.clone().map(|it| it.class.as_str()).collect();
     let path = last.find(|it| it.class == program.class);
     let path = path.and_then(|it| it.finding.evidence.first());
     let path = match path.filter(|it| !it.path.hops.is_empty()) {
         Some(it) => format!("; {}", it.path),
-        None if is_right => "; only the object that is shown tells by whom it is held".into(),
+        None if is_right => "; only the object that is shown says what holds it".into(),
         None => String::new(),
     };
     let verdict = match named.contains(&program.class) {

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use heaphound::{Deal, Header, Heap, Kind, Managed, Mutator, Registration, When};
 
-use crate::measure::{interleave, median};
+use crate::measure::{interleave, median, percent};
 use crate::programs::skeletal::{self, Layout, SKELETONS, Shape, Skeleton};
 use crate::programs::{Size, builder, db, jbb, lusearch};
 use crate::report::Report;
-use crate::{Failed, Options, Tell, callgrind};
+use crate::{Failed, Options, Progress, callgrind};
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let mut report = Report::new("deal");
     let sizes = match options.quick {
         true => [(10_000, 9), (100_000, 5), (1_000_000, 3)],
@@ -88,7 +88,7 @@ impl Micro {
 }
 
 /// The example assertions on their skeletal programs.
-fn micro(report: &mut Report, sizes: &[(usize, usize)], progress: Tell<'_>) {
+fn micro(report: &mut Report, sizes: &[(usize, usize)], progress: Progress<'_>) {
     let mut all = Vec::new();
     // At a middle size, for interpreting takes long.
     let interpreted = sizes[sizes.len() / 2].0;
@@ -167,13 +167,13 @@ fn micro(report: &mut Report, sizes: &[(usize, usize)], progress: Tell<'_>) {
 /// An assertion that says nothing about the program (section 5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Generic {
-    /// There is no object of a class that nobody uses.
+    /// There is no object of a class that nothing uses.
     InstanceOf,
     /// That, and two traversals that must not meet.
     Disjoint,
 }
 
-/// The class that nobody uses.
+/// The class that nothing uses.
 #[derive(Managed)]
 #[repr(C)]
 struct Unused {
@@ -245,19 +245,19 @@ const PROGRAMS: &[(&str, Program)] = &[
     }),
 ];
 
-/// The pauses of full collections of a run.
+/// Returns the pauses of full collections of a run.
 fn gc_time(program: Program, size: Size, generic: Option<Generic>) -> Duration {
     let heap = builder(size).build().expect("a heap");
     let mut m = heap.attach("main").expect("attached once");
     let registered = generic.map(|it| it.register(&heap, &mut m));
     program(&mut m, size);
-    assert!(heap.findings().is_empty(), "nobody uses the class");
+    assert!(heap.findings().is_empty(), "nothing uses the class");
     drop(registered);
     full_pauses(&heap)
 }
 
 /// Generic assertions at the collections of larger programs.
-fn generic(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
+fn generic(report: &mut Report, size: Size, rounds: usize, progress: Progress<'_>) {
     let (mut instance_of, mut disjoint) = (Vec::new(), Vec::new());
     for &(name, program) in PROGRAMS {
         progress(&format!("{name}, with generic assertions and without"));
@@ -271,20 +271,11 @@ fn generic(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
         );
         instance_of.push(taken.ratio(1, 0));
         disjoint.push(taken.ratio(2, 0));
-        let spread = |thing| {
-            let (low, high) = taken.spread(thing, 0);
-            format!(
-                "{:+.1} % ({:+.1} to {:+.1})",
-                percent(taken.ratio(thing, 0)),
-                percent(low),
-                percent(high)
-            )
-        };
         report.note(format!(
             "{name}: full collections take {:.1} ms in all, instanceof {}, disjoint {}; {rounds} runs",
             taken.median(0) * 1e3,
-            spread(1),
-            spread(2)
+            taken.difference(1, 0, 1),
+            taken.difference(2, 0, 1)
         ));
     }
     let mut row = |id: &str, paper, ratios: Vec<f64>| {
@@ -297,7 +288,7 @@ fn generic(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
 
 /// Section 5.4: no order is alive that has left its table. The status is `jbb::REMOVED`.
 const REMOVED_ORDERS: &str = "assertion(forall Order x: x.status != 2)";
-/// The assertion is checked once in so many times that it is encountered.
+/// The assertion is checked once in this many times that it is encountered.
 const CHECKED_EVERY: u64 = 5;
 /// How often a company destroys an order table, where the assertion stands.
 const CLEARED: usize = 25;
@@ -445,13 +436,13 @@ fn count_at(objects: usize, what: &str, times: usize) -> bool {
     true
 }
 
-/// One that is collected only when it is told to.
+/// Returns a heap that is collected only on request.
 fn heap() -> Heap {
     let builder = Heap::builder().collector_threads(1);
     builder.initial_bytes(1 << 30).build().expect("a heap")
 }
 
-/// How long the world stands still for a plain full collection.
+/// Returns how long the world stands still for a plain full collection.
 fn pause(heap: &Heap, m: &mut Mutator<'_>) -> Duration {
     m.collect();
     last_pause(heap)
@@ -471,10 +462,6 @@ fn full_pauses(heap: &Heap) -> Duration {
 fn geomean(ratios: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = ratios.fold((0, 0.0), |(count, sum), it| (count + 1, sum + it.ln()));
     (sum / f64::from(count)).exp()
-}
-
-fn percent(ratio: f64) -> f64 {
-    (ratio - 1.0) * 100.0
 }
 
 #[cfg(test)]

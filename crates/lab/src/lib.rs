@@ -1,8 +1,8 @@
 //! The lab: the papers' experiments on our heap, their figures beside ours.
 //!
-//! An experiment measures ratios inside one run: the variants run in turn, and the median of many
-//! rounds counts. Where noise may hide the effect, instructions are counted as well
-//! ([`callgrind`]).
+//! An experiment measures ratios inside one run: what is compared is interleaved, and the
+//! median of many rounds counts. Where the noise of the machine may be larger than the
+//! difference, instructions are counted as well ([`callgrind`]).
 //!
 //! To add an experiment: a file, and an entry in [`EXPERIMENTS`].
 #![forbid(unsafe_code)]
@@ -15,18 +15,18 @@ mod deal;
 pub mod measure;
 mod probes;
 pub mod programs;
+pub mod recording;
 pub mod report;
 mod shapeup;
 mod structures;
 mod summaries;
-pub mod watch;
 
 pub use report::{Better, Report, Row};
 
 /// How an experiment is run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
-    /// Take less than a minute, with smaller heaps and fewer rounds.
+    /// Takes less than a minute, with smaller heaps and fewer rounds.
     pub quick: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Experiment {
     /// What it shows, in one line.
     pub about: &'static str,
     /// Runs it.
-    pub run: fn(&Options, Tell<'_>) -> Result<Report, Failed>,
+    pub run: fn(&Options, Progress<'_>) -> Result<Report, Failed>,
     /// Does a piece of its work, by name, this many times, for a process whose instructions are
     /// counted. Returns false if it has no work of that name. `None` if it counts none.
     pub count: Option<fn(&str, usize) -> bool>,
@@ -47,7 +47,7 @@ pub struct Experiment {
 pub type Failed = Box<dyn std::error::Error>;
 
 /// Called with what an experiment is doing.
-pub type Tell<'a> = &'a mut dyn FnMut(&str);
+pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
 /// All experiments, in the order of the papers.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -94,8 +94,8 @@ pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|it| it.name == name)
 }
 
-/// Does work whose instructions another process counts. Returns false if no experiment has work
-/// of that name.
+/// Does work whose instructions are counted, in a process of its own. Returns whether the work
+/// is known.
 pub fn count(what: &str, times: usize) -> bool {
     let mut all = EXPERIMENTS.iter().filter_map(|it| it.count);
     all.any(|count| count(what, times))

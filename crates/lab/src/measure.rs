@@ -7,8 +7,8 @@ pub struct Rounds {
     times: Vec<Vec<f64>>,
 }
 
-/// Does several things in turn, `rounds` times over and once before to warm up. Each
-/// answers how long it took, which may be less than the call.
+/// Does several things in turn, `rounds` times and once before to warm up. Each returns how
+/// long it took, which may be less than the call.
 pub fn interleave(rounds: usize, things: &mut [&mut dyn FnMut() -> Duration]) -> Rounds {
     let mut times = vec![Vec::new(); things.len()];
     for round in 0..=rounds {
@@ -23,18 +23,27 @@ pub fn interleave(rounds: usize, things: &mut [&mut dyn FnMut() -> Duration]) ->
 }
 
 impl Rounds {
-    /// The median time of a thing, in seconds.
+    /// Returns how much longer a thing takes than another, as text: the median, and where the
+    /// middle half lies. `+1.2 % (+0.9 to +1.4)`
+    pub fn difference(&self, thing: usize, to: usize, digits: usize) -> String {
+        let (low, high) = self.spread(thing, to);
+        let [ratio, low, high] = [self.ratio(thing, to), low, high].map(percent);
+        format!("{ratio:+.digits$} % ({low:+.digits$} to {high:+.digits$})")
+    }
+
+    /// Returns the median time of a thing, in seconds.
     pub fn median(&self, thing: usize) -> f64 {
         median(self.times[thing].clone())
     }
 
-    /// The median of the ratios, taken round by round, of one thing's time to another's.
+    /// Returns the median of the ratios, taken round by round, of one thing's time to
+    /// another's.
     pub fn ratio(&self, thing: usize, to: usize) -> f64 {
         let pairs = self.times[thing].iter().zip(&self.times[to]);
         median(pairs.map(|(a, b)| a / b).collect())
     }
 
-    /// The middle half of those ratios: how sure the median is.
+    /// Returns where the middle half of those ratios lies: how certain the median is.
     pub fn spread(&self, thing: usize, to: usize) -> (f64, f64) {
         let pairs = self.times[thing].iter().zip(&self.times[to]);
         let mut ratios: Vec<f64> = pairs.map(|(a, b)| a / b).collect();
@@ -43,7 +52,12 @@ impl Rounds {
     }
 }
 
-/// The median.
+/// Returns how much more a ratio is than 1, in percent.
+pub fn percent(ratio: f64) -> f64 {
+    (ratio - 1.0) * 100.0
+}
+
+/// Returns the median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -53,7 +67,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// How long something takes.
+/// Returns how long something takes.
 pub fn time(f: impl FnOnce()) -> Duration {
     let begin = Instant::now();
     f();

@@ -14,7 +14,7 @@ use heaphound::{
 
 use crate::measure::{interleave, time};
 use crate::report::Report;
-use crate::{Failed, Options, Tell, callgrind};
+use crate::{Failed, Options, Progress, callgrind};
 
 /// An element of a list: linked on, with peers somewhere, and data that it shares with
 /// some of its neighbours.
@@ -157,7 +157,7 @@ fn probe(m: &mut Mutator<'_>, target: &Root<Leaf>, threads: usize) -> Duration {
     })
 }
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let mut report = Report::new("probes");
     let (sizes, rounds): (&[usize], _) = match options.quick {
         true => (&[1, 4], 7),
@@ -239,7 +239,7 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
         })?;
     }
     report.note(
-        "probes.vs_mark and its like without a size are those of the largest heap. The paper's figure 9 \
+        "probes.vs_mark and the other rows without a size are those of the largest heap. The paper's figure 9 \
          shows a nearly linear speed-up to 8 cores, without numbers",
     );
     report.note(
@@ -258,7 +258,7 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
             report.lower("probes.vs_trace.instructions", None, probe / trace, "×");
             report.note(format!(
                 "instructions, counted by callgrind on 100,000 objects, as a second witness: {trace:.0} for the \
-                 same trace with nobody who watches, {probe:.0} for the probe"
+                 same trace without a visitor, {probe:.0} for the probe"
             ));
         }
         _ => report.note("valgrind is not there, so that instructions were not counted"),
@@ -269,7 +269,7 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
 /// Does one of the things whose instructions are counted.
 pub(crate) fn count(what: &str, times: usize) -> bool {
     let thing: fn(&mut Mutator<'_>, &Root<Leaf>) = match what {
-        // The collector's loop with the mark of a probe and nobody who watches.
+        // The collector's loop with the mark of a probe and without a visitor.
         "trace" => |m, _| {
             m.inspect(|view| {
                 use heaphound::root::RootSet;

@@ -84,7 +84,7 @@ impl Report {
         self.notes.push(text.into());
     }
 
-    /// The report as JSON.
+    /// Returns the report as JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("numbers and text")
     }

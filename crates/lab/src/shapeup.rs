@@ -6,12 +6,12 @@
 
 use std::thread;
 
-use heaphound::analysis::shape::{Broken, Measure, Profile, Violation, measure_view};
+use heaphound::analysis::shape::{Broken, Measure, Metric, Profile, measure_view};
 
 use crate::programs::Random;
 use crate::report::Report;
 use crate::structures::{Error, KINDS, Kind, Structure};
-use crate::{Failed, Options, Tell};
+use crate::{Failed, Options, Progress};
 
 /// How much is tried.
 struct Trials {
@@ -28,7 +28,7 @@ struct Trials {
 /// How many errors are inserted.
 const COUNTS: [usize; 8] = [1, 2, 3, 4, 5, 10, 50, 100];
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let trials = match options.quick {
         true => Trials {
             correct: 40,
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Faile
     Ok(run_with(&trials, progress))
 }
 
-fn run_with(trials: &Trials, progress: Tell<'_>) -> Report {
+fn run_with(trials: &Trials, progress: Progress<'_>) -> Report {
     let mut report = Report::new("shapeup");
     let (mut alarms, mut tested) = (0, 0);
     let (mut worst, mut cells) = (100.0f64, 0);
@@ -66,23 +66,20 @@ fn run_with(trials: &Trials, progress: Tell<'_>) -> Report {
             raised.extend(violations);
         }
         if let Some(first) = raised.first() {
-            let Violation {
-                broken,
-                expected,
-                found,
-                ..
-            } = first;
+            let broken = &first.broken;
             report.note(format!(
-                "{}: false alarms, the first {broken}: expected {expected}, found {found}",
-                kind.name
+                "{}: false alarms, the first {broken}: expected {}, found {}",
+                kind.name,
+                broken.expected(),
+                broken.found(),
             ));
         }
         for error in kind.errors {
             progress(&format!("{}: {}", kind.name, error.name));
-            let told = errors(kind, error, trials, &profile);
-            worst = told.cells.iter().copied().fold(worst, f64::min);
-            cells += told.cells.len();
-            report.note(format!("{}, {}: {told}", kind.name, error.name));
+            let detected = errors(kind, error, trials, &profile);
+            worst = detected.cells.iter().copied().fold(worst, f64::min);
+            cells += detected.cells.len();
+            report.note(format!("{}, {}: {detected}", kind.name, error.name));
         }
     }
     report.higher("shapeup.detected_min_pct", Some(99.0), worst, "%");
@@ -148,7 +145,7 @@ fn errors(kind: &Kind, error: &Error, trials: &Trials, profile: &Profile) -> Det
         true => (&COUNTS[..1], (trials.runs / 10).max(1)),
         false => (&COUNTS[..], trials.runs),
     };
-    let mut told = Detected {
+    let mut detected = Detected {
         cells: Vec::new(),
         by_quirk: false,
         by_range: false,
@@ -168,16 +165,18 @@ fn errors(kind: &Kind, error: &Error, trials: &Trials, profile: &Profile) -> Det
             noticed += !violations.is_empty() as usize;
             for violation in violations {
                 match violation.broken {
-                    Broken::Degree(_) if violation.found.ends_with('%') => told.by_range = true,
-                    Broken::Degree(_) => told.by_quirk = true,
-                    Broken::Relation(_) => told.by_relation = true,
-                    Broken::Match(_) => told.by_match = true,
+                    Broken::Degree { expected, .. } => match expected {
+                        Metric::Quirk(_) => detected.by_quirk = true,
+                        Metric::Range(..) => detected.by_range = true,
+                    },
+                    Broken::Relation { .. } => detected.by_relation = true,
+                    Broken::Match(_) => detected.by_match = true,
                 }
             }
         }
-        told.cells.push(noticed as f64 * 100.0 / runs as f64);
+        detected.cells.push(noticed as f64 * 100.0 / runs as f64);
     }
-    told
+    detected
 }
 
 /// Measures the structure of each seed, on all cores; in the order of the seeds.

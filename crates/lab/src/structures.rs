@@ -10,7 +10,7 @@ use crate::programs::Random;
 pub struct Kind {
     /// Its name in table 6.4.
     pub name: &'static str,
-    /// Makes a correct one of about so many nodes.
+    /// Makes a correct one of about that many nodes.
     pub make: fn(usize, &mut Random) -> Structure,
     /// The errors.
     pub errors: &'static [Error],
@@ -142,8 +142,8 @@ impl Structure {
         }
     }
 
-    /// A heap with it. All nodes are in an array of another class too, so that none is lost
-    /// with its references: what errors make unreachable cannot be found.
+    /// Returns a heap with it. All nodes are in an array of another class too, so that none is
+    /// lost with its references: what errors make unreachable cannot be found.
     pub fn heap(&self) -> Snapshot {
         let n = self.nodes.len();
         let id = |at: usize| ObjectId(at as u32);
@@ -188,7 +188,7 @@ impl Structure {
     }
 }
 
-/// A tree, given the parent of each node but the first and which child of it that is.
+/// Returns a tree, given the parent of each node but the first and which child of it that is.
 fn tree(n: usize, parents: bool, mut place: impl FnMut(usize) -> (usize, usize)) -> Structure {
     let mut nodes = vec![[None; 3]; n];
     for child in 1..n {
@@ -214,7 +214,7 @@ fn complete(n: usize, parents: bool) -> Structure {
     tree(n, parents, |child| ((child - 1) / 2, (child - 1) % 2))
 }
 
-/// Each node has two children or none; which ones have is random.
+/// Returns a tree in which each node has two children or none, at random.
 fn full(n: usize, parents: bool, random: &mut Random) -> Structure {
     let n = n | 1;
     let mut leaves = vec![0];
@@ -229,7 +229,7 @@ fn full(n: usize, parents: bool, random: &mut Random) -> Structure {
     })
 }
 
-/// A search tree of random keys.
+/// Returns a search tree of random keys.
 fn search(n: usize, parents: bool, random: &mut Random) -> Structure {
     let keys: Vec<u64> = (0..n).map(|_| random.below(1 << 47)).collect();
     let mut children = vec![[None::<usize>; 2]; n];

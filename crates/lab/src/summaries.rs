@@ -15,12 +15,12 @@ use heaphound::{
 };
 
 use crate::callgrind;
-use crate::measure::interleave;
+use crate::measure::{interleave, percent};
 use crate::programs::{Size, builder, db, jbb};
 use crate::report::Report;
-use crate::{Failed, Options, Tell};
+use crate::{Failed, Options, Progress};
 
-pub(crate) fn run(options: &Options, progress: Tell<'_>) -> Result<Report, Failed> {
+pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let mut report = Report::new("summaries");
     let (rounds, runs) = match options.quick {
         true => (15, 3),
@@ -79,7 +79,7 @@ fn db_options(size: Size) -> db::Options {
     }
 }
 
-/// A heap that is collected when we say so.
+/// Returns a heap that is collected only on request.
 fn quiet_heap() -> Heap {
     let heap = Heap::builder().collector_threads(1).initial_bytes(1 << 30);
     heap.build().expect("a heap")
@@ -141,7 +141,7 @@ fn count_at(size: Size, what: &str, times: usize) -> bool {
 }
 
 /// Full collections of two heaps, with and without.
-fn collections(report: &mut Report, size: Size, rounds: usize, progress: Tell<'_>) {
+fn collections(report: &mut Report, size: Size, rounds: usize, progress: Progress<'_>) {
     let mut worst = f64::MIN;
     for Program { name, settle, .. } in PROGRAMS {
         progress(&format!(
@@ -223,7 +223,7 @@ impl Watch {
 }
 
 /// Whole runs on a generational heap, with and without.
-fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell<'_>) {
+fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Progress<'_>) {
     let (mut growth, mut shapes) = (f64::MIN, f64::MIN);
     for program in &PROGRAMS {
         let name = program.name;
@@ -244,29 +244,20 @@ fn runs_of_programs(report: &mut Report, size: Size, runs: usize, progress: Tell
         );
         growth = growth.max(percent(taken.ratio(1, 0)));
         shapes = shapes.max(percent(taken.ratio(2, 0)));
-        let spread = |thing| {
-            let (low, high) = taken.spread(thing, 0);
-            format!(
-                "{:+.2} % ({:+.2} to {:+.2})",
-                percent(taken.ratio(thing, 0)),
-                percent(low),
-                percent(high)
-            )
-        };
         let (full, nursery) = *counted.borrow();
         report.note(format!(
             "{name}: {:.0} ms a run, {full} full collections and {nursery} of the nursery; growth {}, shapes {}; {runs} runs",
             taken.median(0) * 1e3,
-            spread(1),
-            spread(2),
+            taken.difference(1, 0, 2),
+            taken.difference(2, 0, 2),
         ));
     }
     report.lower("cpfg.total_pct", Some(1.9), growth, "%");
     report.lower("cfsg.total_pct", Some(4.0), shapes, "%");
 }
 
-/// A run on a generational heap: how long it takes, and how many full and nursery collections there
-/// were.
+/// Runs a program on a generational heap. Returns how long it takes, and how many full and
+/// nursery collections there were.
 fn time(program: &Program, size: Size, watch: Watch) -> (Duration, (u64, usize)) {
     let heap = builder(size).collector(Collector::Generational);
     let heap = heap.build().expect("a heap");
@@ -333,10 +324,6 @@ fn space(report: &mut Report, classes: usize, bytes: usize) {
         summary.summary.classes().count(),
         summary.summary.points_from(&summary.slots).len(),
     ));
-}
-
-fn percent(ratio: f64) -> f64 {
-    (ratio - 1.0) * 100.0
 }
 
 #[cfg(test)]

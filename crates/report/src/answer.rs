@@ -1,8 +1,8 @@
-//! Answers: what a heap says when it is asked, and why.
+//! Answers to questions about a heap, with their reasons.
 
 use heaphound_heap::finding::Evidence;
 
-/// What a heap answered.
+/// The answer to a question about a heap.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The question: `is-shared`.
@@ -17,33 +17,33 @@ pub struct Answer {
     pub message: String,
     /// The paths that prove it.
     pub evidence: Vec<Evidence>,
-    /// What else one should know: what was left out, what the answer rests on.
+    /// Remarks: what was left out, what the answer depends on.
     pub notes: Vec<String>,
 }
 
 /// An answer, in short.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// To a question of yes or no.
+    /// Of a question of yes or no.
     Truth {
         /// Whether it is so.
         yes: bool,
         /// Whether it should be.
         expected: bool,
     },
-    /// To a question for some of the heap.
+    /// Of a question for a set.
     Set {
         /// What was found.
         members: Members,
         /// Whether there should be something, if that was said.
         expected: Option<Amount>,
     },
-    /// To a question for a value, which is the message. Nothing is expected of it.
+    /// Of a question for a value, which is the message. No value is expected.
     Value,
 }
 
 impl Verdict {
-    /// Whether the answer is what was expected.
+    /// Returns whether the answer is what was expected.
     pub fn is_expected(&self) -> bool {
         match self {
             Self::Truth { yes, expected } => yes == expected,
@@ -69,7 +69,7 @@ pub struct Members {
 }
 
 impl Members {
-    /// How many are not listed. Paths are not listed, but shown as evidence.
+    /// Returns how many are not listed. Paths are not listed, but shown as evidence.
     pub fn left_out(&self) -> usize {
         match self.of {
             Kind::Paths => 0,

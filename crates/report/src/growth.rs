@@ -1,4 +1,4 @@
-//! What became of a heap from snapshot to snapshot.
+//! How a heap changes from snapshot to snapshot.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct Growth {
     pub differences: Option<Differences>,
 }
 
-/// One of a series.
+/// One snapshot of a series.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Snapshot {
     /// Its file.
@@ -36,7 +36,7 @@ pub struct Differences {
     pub classes_left_out: usize,
 }
 
-/// A class of which there is more or less than before.
+/// A class that has grown or shrunk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Difference {
     /// Its name.

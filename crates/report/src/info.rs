@@ -36,7 +36,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// One object more. A file may claim sizes that no sum can hold.
+    /// Adds an object. Saturates, for a file may claim any size.
     pub fn add(&mut self, bytes: u64) {
         self.objects += 1;
         self.bytes = self.bytes.saturating_add(bytes);

@@ -33,7 +33,7 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
     print(&Document::new(command, heap, body, report.findings()))
 }
 
-/// What a command says that could not do its job.
+/// Returns the error of a command that could not do its job, as JSON.
 pub fn error(command: &str, heap: &str, message: &str) -> String {
     let body = Body::Error(ErrorJson { message });
     print(&Document::new(command, heap, body, Vec::new()))
@@ -323,7 +323,7 @@ struct RootJson<'a> {
     index: u32,
 }
 
-/// A kind of root, as in the name of one.
+/// Returns the word for a kind of root, as in the names of roots.
 pub fn root_kind(kind: RootKind) -> &'static str {
     match kind {
         RootKind::Static => "static",

@@ -1,4 +1,4 @@
-//! The recursive data structures of a heap, and what is known of them.
+//! The recursive data structures of a heap, and how they compare with a profile.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct Structure {
     pub class: String,
     /// The class between two objects of it, if there is one.
     pub through: Option<String>,
-    /// What they look like, in words.
+    /// What they look like: `singly linked list`.
     pub looks_like: String,
     /// Objects of the class.
     pub objects: u64,
@@ -34,7 +34,7 @@ pub struct Structure {
     pub bytes: u64,
     /// How many objects have 0, 1, 2 and more references from inside.
     pub incoming: [u64; 4],
-    /// And to inside.
+    /// The same for references to inside.
     pub outgoing: [u64; 4],
     /// How many references each slot of the class holds.
     pub slots: BTreeMap<String, u64>,
@@ -47,7 +47,7 @@ pub struct Learnt {
     pub profile: String,
     /// Kinds of structures in it.
     pub structures: usize,
-    /// Whether the file was there before, and what it knew is kept.
+    /// Whether it was added to a profile that existed.
     pub merged: bool,
 }
 

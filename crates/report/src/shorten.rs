@@ -1,9 +1,9 @@
-//! Long paths, made short enough to read.
+//! Shortens long paths.
 //!
-//! A list of a thousand nodes gives a path of a thousand hops that say the same. The first
-//! and the last of a run are shown, and between them how many are not. Hops are the same if
-//! they go through the same slot to the same class; indices do not count. What is still
-//! too long then loses its middle, and says so too.
+//! A list of a thousand nodes gives a path of a thousand similar hops. The first and the last
+//! of them are shown, and how many are between. Hops are similar if they go through the same
+//! slot to the same class, whatever their index. If a path is still too long then, its middle
+//! is left out, and the text says so.
 
 use heaphound_heap::finding::Hop;
 
@@ -18,14 +18,14 @@ pub enum Piece<'a> {
     LeftOut { hops: usize },
 }
 
-/// The longest part that is looked for again.
+/// The longest part whose repetition is looked for.
 const LONGEST_PART: usize = 8;
-/// The fewest hops whose absence makes a path easier to read.
+/// Fewer hops are not worth leaving out.
 const WORTH_IT: usize = 3;
 /// The most pieces that are shown, at each end of a path.
 const MOST_AT_AN_END: usize = 20;
 
-/// The pieces of a path.
+/// Returns the pieces of a path.
 pub fn shorten(hops: &[Hop]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut at = 0;
@@ -48,8 +48,8 @@ pub fn shorten(hops: &[Hop]) -> Vec<Piece<'_>> {
     leave_out_the_middle(pieces)
 }
 
-/// The part at the start that repeats over the most hops: its length, and how often it is
-/// there.
+/// Returns the part at the start that repeats over the most hops: its length, and how often it
+/// is there.
 fn longest_run(hops: &[Hop]) -> (usize, usize) {
     let same = |a: &Hop, b: &Hop| {
         a.slot == b.slot && a.index.is_some() == b.index.is_some() && a.to.class == b.to.class
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use heaphound_heap::finding::Named;
 
-    /// A path whose letters are classes, each reached through the slot `s`; a capital
+    /// Returns a path whose letters are classes, each reached through the slot `s`; a capital
     /// one is an element of an array.
     fn hops(classes: &str) -> Vec<Hop> {
         let hop = |(i, class): (usize, char)| Hop {

@@ -21,7 +21,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's extension promises.
+    /// Returns the format that a file's extension promises.
     pub fn from_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -70,7 +70,7 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// Reads a heap of either format. Errors speak of it by `name`; `progress` is told about
+/// Reads a heap of either format. Errors call it `name`; `progress` is called about
 /// once a megabyte how many bytes of how many are done.
 ///
 /// # Errors
@@ -92,7 +92,7 @@ pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snaps
     read(&bytes, &path.display().to_string(), progress)
 }
 
-/// Writes a heap to a file, as [`replace_file`] does. Answers how many bytes were written.
+/// Writes a heap to a file, as [`replace_file`] does. Returns how many bytes were written.
 ///
 /// # Errors
 /// If it cannot be written, or the heap not in that format; then what was there still is.
@@ -107,7 +107,7 @@ pub fn write_file(
 
 /// Writes a file. It is complete before it takes the place of one that was there, whose
 /// permissions it gets. A link stays one: what it leads to is written. A device or a pipe is
-/// not replaced, but written into. Answers what `write` does.
+/// not replaced, but written into. Returns what `write` returns.
 ///
 /// # Errors
 /// If it cannot be written; then what was there still is.
@@ -184,7 +184,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// Where a path leads that may be a link, to something that is there or not yet.
+/// Returns the target of a path that may be a link. The target need not exist.
 fn behind_links(path: &Path) -> PathBuf {
     /// As many as Linux follows.
     const MOST_LINKS: usize = 40;
@@ -199,7 +199,7 @@ fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
-/// A name in the same directory that no other process uses.
+/// Returns a name in the same directory that no other process uses.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut hidden = OsString::from(".");

@@ -1,7 +1,7 @@
 //! Heaps as files.
 //!
 //! [Heap text](read_text) is for people: tests, bug reports, heaps made by scripts. The
-//! [binary form](read_binary) is for size and speed. [`read`] tells them apart. Both give
+//! [binary form](read_binary) is for size and speed. [`read`] recognizes which one it is. Both give
 //! a [`Snapshot`] or an error with a place; no input makes them panic, and none makes them
 //! take much more memory than its own size allows.
 //!
@@ -35,5 +35,5 @@ pub use file::{Format, ReadError, read, read_file, replace_file, write_file};
 pub use heaphound_heap::snapshot::Snapshot;
 pub use text::{Mistake, TextErrors, read_text, write_text};
 
-/// Is told from time to time how much of how much is done.
+/// Called from time to time with how much is done, and how much there is to do.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);

@@ -10,22 +10,22 @@
 //! window of them.
 //!
 //! Elsewhere: the arithmetic of ranks (`rank.rs`), slices (`slice.rs`), an object that shows the
-//! growth (`sample.rs`), findings (`tell.rs`).
+//! growth (`sample.rs`), findings (`finding.rs`).
 
+mod finding;
 mod rank;
 mod sample;
 mod slice;
-mod tell;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
 use heaphound_heap::ClassId;
 
+pub use self::finding::finding;
 use self::rank::{Change, History, Rank};
 pub use self::sample::sample;
 pub use self::slice::{Slice, SliceEdge};
-pub use self::tell::finding;
 use crate::slot::SlotIds;
 use crate::summary::{PointsFrom, Summary};
 
@@ -36,8 +36,8 @@ pub struct Options {
     pub ranking: Ranking,
     /// A class is reported when its rank is above this.
     pub threshold: f64,
-    /// It must have been potentially growing in so many collections: most programs grow
-    /// while they start. Never less than 2.
+    /// It must have been potentially growing in this many collections, since most programs
+    /// grow while they start. Never less than 2.
     pub patience: u32,
     /// Whether a class that has stopped growing is forgotten.
     pub forget: bool,
@@ -48,8 +48,8 @@ pub struct Options {
 /// How a volume's growth becomes a rank.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Ranking {
-    /// By its own growth, in percent; a volume that falls by more than `decay` (0.15) starts
-    /// anew.
+    /// By its own growth, in percent. A volume that falls by more than `decay` (0.15) starts
+    /// again.
     Ratio {
         /// The part of its volume that a class may lose and still be growing.
         decay: f64,
@@ -96,7 +96,7 @@ impl Options {
         }
     }
 
-    /// Whether a class is in the report, in a heap of that volume.
+    /// Returns whether a class belongs in the report, in a heap of that volume.
     fn is_candidate(&self, rank: &Rank, history: &History, heap_bytes: u64) -> bool {
         let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
         let stands = match history.reported {
@@ -128,8 +128,8 @@ pub struct Cork {
     allocated_bytes: u64,
 }
 
-/// There are several times as many edges as classes, so that theirs are kept small: volumes to
-/// seven digits.
+/// The rank of an edge. There are several times as many edges as classes, so they are kept
+/// small: volumes have seven digits.
 #[derive(Clone, Copy, Debug)]
 struct EdgeRank {
     class: ClassId,
@@ -165,7 +165,7 @@ impl EdgeRank {
         }
     }
 
-    /// What it has grown by.
+    /// Returns what it has grown by.
     fn grown_bytes(&self) -> u64 {
         (self.volume_bytes - self.base_bytes) as u64
     }
@@ -208,7 +208,7 @@ pub struct Candidate {
 const CLOSE: u64 = 16;
 
 impl Cork {
-    /// Nothing seen yet.
+    /// Returns a detector that has seen no summary.
     pub fn new(options: Options) -> Self {
         Self {
             options,
@@ -216,12 +216,11 @@ impl Cork {
         }
     }
 
-    /// Takes in the summary of a full collection, by when the program had allocated so
-    /// many bytes since it began.
+    /// Takes in the summary of a full collection. `allocated_bytes` is what the program had
+    /// allocated by then, since it began; 0 if that is not known.
     ///
-    /// A collection that follows so closely on the one before that hardly anything was allocated
-    /// in between is passed over: it sees the same objects. If it is not known what was allocated
-    /// (0), each counts.
+    /// A collection is skipped if almost nothing was allocated since the one before, because it
+    /// sees the same objects. If the allocation is not known, each collection counts.
     pub fn observe(&mut self, summary: &Summary, ids: &SlotIds, allocated_bytes: u64) {
         let total = summary.volume_bytes();
         let since = allocated_bytes.saturating_sub(self.allocated_bytes);
@@ -287,11 +286,11 @@ impl Cork {
         let mut edges = Vec::with_capacity(points_from.len());
         for edge in points_from {
             let key = (edge.class, edge.from);
-            // What is passed over has vanished.
+            // An edge that is skipped here has disappeared.
             while known.next_if(|it| (it.class, it.from) < key).is_some() {}
             let same = known.next_if(|it| (it.class, it.from) == key);
             let mut rank = same.map_or(Rank::default(), |it| it.rank());
-            // Rounded as the one before was, so that what stays the same does.
+            // Rounded as the last one was, so that an unchanged volume compares equal.
             let volume = edge.volume_bytes as f32;
             let change = steps.step(&mut rank, volume as u64, |old| old.edge(key));
             let begins = matches!(change, Change::New | Change::Fell);
@@ -305,7 +304,8 @@ impl Cork {
         self.edges = edges;
     }
 
-    /// The classes that grow, highest rank first, given the summary that was taken in last.
+    /// Returns the classes that grow, highest rank first, given the summary that was taken in
+    /// last.
     pub fn candidates(&self, summary: &Summary, ids: &SlotIds) -> Vec<Candidate> {
         let reported = self.histories.iter().filter(|it| it.1.reported);
         let ranked = reported.map(|(&id, history)| (id, self.classes[id.0 as usize], history));
@@ -340,13 +340,14 @@ impl Cork {
         growing.into_iter().map(candidate).collect()
     }
 
-    /// The rank of a class; 0 if it is not growing.
+    /// Returns the rank of a class; 0 if it is not growing.
     pub fn class_rank(&self, class: ClassId) -> f64 {
         let found = self.classes.get(class.0 as usize);
         found.map_or(0.0, |rank| rank.rank as f64)
     }
 
-    /// The rank of an edge of the points-from graph: objects of `class`, pointed to by `from`.
+    /// Returns the rank of an edge of the points-from graph: objects of `class`, pointed to by
+    /// `from`.
     pub fn edge_rank(&self, class: ClassId, from: ClassId) -> f64 {
         self.edge(class, from).map_or(0.0, |it| it.rank as f64)
     }
@@ -357,7 +358,7 @@ impl Cork {
         found.ok().map(|at| &self.edges[at])
     }
 
-    /// How many full collections have been taken in.
+    /// Returns how many full collections have been taken in.
     pub fn collections(&self) -> u64 {
         self.collections
     }
@@ -407,12 +408,12 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// What part of the heap's growth is this one's.
+    /// Returns what part of the heap's growth is this one's.
     fn share(&self, volume_bytes: u64, then: impl Fn(&Volumes) -> Option<u64>) -> f64 {
         let share = |old: &Volumes| {
             let heap = self.heap_bytes as f64 - old.heap as f64;
             let own = volume_bytes as f64 - then(old)? as f64;
-            // Whoever shrinks has a negative share, whether or not the heap shrinks too.
+            // What shrinks has a negative share, whether or not the heap shrinks.
             (heap != 0.0).then(|| own / heap.abs())
         };
         self.old.and_then(share).unwrap_or(0.0)

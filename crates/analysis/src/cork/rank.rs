@@ -1,18 +1,18 @@
-//! The arithmetic of ranks: how sure we are that a volume grows without end.
+//! The arithmetic of ranks: how likely a volume grows without end.
 //!
 //! *Ratio ranking*: a volume that has not fallen by more than the decay factor is potentially
 //! growing, and has been for p collections. When it grows to Q times what it was, p·(Q−1), in
 //! percent, is added to its rank; when it shrinks by that factor, it is subtracted. A volume
-//! that falls further starts anew.
+//! that falls further starts again.
 //!
-//! The published rank never falls on a plateau, so that whatever grew while a program started
-//! is reported for good. Ours forgets: a class that no longer reaches new heights, within the
-//! time that it has needed for them before, has stopped growing. And it remembers: a class
-//! that has fallen from a peak (a saw-tooth) is not growing until it gets past that.
+//! The published rank never falls on a plateau, so that what grew while a program started is
+//! reported for ever. Ours forgets: a class has stopped growing if it takes longer for a new
+//! height than it has before. And it remembers: a class that has fallen from a peak
+//! (a saw-tooth) is not growing until it is above that peak.
 //!
-//! A leak goes on as it began, and what warms up slows down: a class whose growth slackens is
-//! not reported. How fast it grows is measured by what the program allocates, if that is known,
-//! and not by collections: these come the faster the fuller a heap is.
+//! A leak grows at a steady rate, while a program that warms up slows down: a class whose
+//! growth slows down is not reported. The rate is measured by what the program allocates, if
+//! that is known, and not by collections, which are more frequent when a heap is full.
 
 /// The rank of a class or an edge.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Rank {
     pub(super) quiet: u16,
 }
 
-/// What became of a volume since the last collection.
+/// How a volume has changed since the last collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
     /// It was not there before.
@@ -37,8 +37,8 @@ pub(super) enum Change {
     Fell,
 }
 
-/// An edge that has not grown for so many collections is forgotten. Containers grow by leaps
-/// that lie further and further apart, so that this is more than a class is allowed.
+/// An edge that has not grown for this many collections is forgotten. Containers grow in steps
+/// that are further and further apart, so this is more than a class is allowed.
 const EDGE_MEMORY: u16 = 16;
 
 impl Rank {
@@ -77,7 +77,7 @@ impl Rank {
         }
     }
 
-    /// Slope ranking: `share` of the growth of the heap, over a window, is this one's.
+    /// Slope ranking. `share` is its part of the growth of the heap over a window.
     pub(super) fn slope(&mut self, volume_bytes: u64, share: f64) -> Change {
         let before = std::mem::replace(&mut self.volume_bytes, volume_bytes);
         if before == 0 || volume_bytes == 0 {
@@ -105,7 +105,7 @@ impl Rank {
         change
     }
 
-    /// Forgets an edge that has long been quiet; answers whether it was.
+    /// Forgets an edge that has not grown for long. Returns whether it did.
     pub(super) fn forget_if_quiet(&mut self) -> bool {
         let quiet = self.quiet > EDGE_MEMORY;
         if quiet {
@@ -115,28 +115,29 @@ impl Rank {
     }
 }
 
-/// What is remembered of a class beside its rank: since when it grows, and how steadily.
+/// What is remembered about a class in addition to its rank: since when it grows, and how
+/// steadily.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct History {
     /// The volume and the time when it began to grow.
     pub(super) base_bytes: u64,
     pub(super) base_time: u64,
-    /// The way that it has come since.
+    /// How it has grown since.
     course: Course,
-    /// All that it has gone up and down since.
+    /// The sum of all its changes since, up and down.
     travelled_bytes: f32,
-    /// The largest volume that counted as a new height, and how long after it began that was.
+    /// The last new height, and how long after the beginning that was.
     high_bytes: u64,
     high_time: f32,
-    /// Collections since.
+    /// Collections since the last new height.
     since_high: u16,
-    /// The longest that it went without a new height and still grew on.
+    /// The most collections that were between two new heights.
     gap: u16,
     /// The largest volume that it has fallen from, and for how many collections more that
     /// is remembered.
     peak_bytes: f32,
     peak_left: u16,
-    /// Whether it grows, as far as we know.
+    /// Whether it is growing now.
     growing: bool,
     /// Whether it is in the report. It enters at a new height, and stays while it grows.
     pub(super) reported: bool,
@@ -144,32 +145,33 @@ pub(super) struct History {
 
 /// New heights further apart than this are not one growth.
 const LONGEST_GAP: u16 = 6;
-/// A class may go without a new height for so many collections at least.
+/// A class may always be without a new height for this many collections.
 const LEAST_PATIENCE: u16 = 3;
-/// What counts as a new height: this part of what it has usually grown by in the time since
-/// the last. An approach to a plateau falls behind that.
+/// A new height must be above the last one by this part of the usual growth in that time. The
+/// approach to a plateau does not reach that.
 const HEIGHT: f64 = 0.4;
-/// A height is old after so many collections.
+/// A height is old after this many collections.
 const OLD_HEIGHT: u16 = 24;
-/// By how many times its usual change a class must have grown, for each collection that it must
-/// have been growing: noise, however long it lasts, does not get that far.
+/// How many times its usual change a class must have grown by, for each collection that it must
+/// have been growing. Noise does not reach that, however long it lasts.
 const ABOVE_NOISE: f64 = 0.9;
-/// And for no more collections than this.
+/// The most collections for which that is required.
 const MOST_ABOVE_NOISE: u32 = 5;
-/// A peak is remembered for so many times as long as it took to get there.
+/// A peak is remembered for this many times as long as it took to reach it.
 const PEAK_MEMORY: u16 = 4;
-/// And for so many collections at least.
+/// The fewest collections for which a peak is remembered.
 const LEAST_PEAK_MEMORY: u16 = 16;
-/// How far above an old peak a class must be; teeth of a saw are not all alike.
+/// How far above an old peak a class must be, since the peaks of a saw-tooth differ.
 const PAST_PEAK: f64 = 1.15;
 
-/// The second half of a growth must be this part of the first to enter the report, or it is
-/// slackening.
+/// To enter the report, the second half of a growth must be at least this part of the first.
+/// Otherwise it is slowing down.
 const STEADY: f64 = 0.85;
-/// And this part to stay there; less, for noise should not make it come and go.
+/// To stay there, it must be at least this part. It is less, so that noise does not make a class
+/// enter and leave.
 const STILL_STEADY: f64 = 0.6;
 
-/// A time: bytes that the program had allocated, or collections that there had been.
+/// A time: bytes that the program had allocated, or the number of collections.
 pub(super) type Time = u64;
 
 impl History {
@@ -178,20 +180,20 @@ impl History {
             base_bytes: volume_bytes,
             base_time: time,
             high_bytes: volume_bytes,
-            // As long ago as makes no difference.
+            // Long ago.
             since_high: LONGEST_GAP,
             gap: 1,
             ..Self::default()
         }
     }
 
-    /// Whether there is nothing to remember: a new history would do as well.
+    /// Returns whether it has nothing to remember, so that a new history would be the same.
     pub(super) fn is_idle(&self, volume_bytes: u64) -> bool {
         let quiet = !self.growing && !self.reported && self.since_high >= LONGEST_GAP;
         quiet && self.gap == 1 && self.peak_left == 0 && self.high_bytes == volume_bytes
     }
 
-    /// Starts anew after `phases` of growth, from the volume that is left.
+    /// Starts again after `phases` of growth, from the volume that is left.
     pub(super) fn restart(&mut self, phases: u16, volume_bytes: u64, time: Time) {
         let old = match self.peak_left > 0 {
             true => self.peak_bytes,
@@ -199,7 +201,7 @@ impl History {
         };
         let peak_bytes = old.max(self.high_bytes as f32);
         let peak_left = match self.high_bytes {
-            // It was not there; there is nothing that it fell from just now.
+            // It was not there before, so it has not fallen from anything.
             0 => 0,
             _ => phases.saturating_mul(PEAK_MEMORY).max(LEAST_PEAK_MEMORY),
         };
@@ -210,12 +212,12 @@ impl History {
         };
     }
 
-    /// Follows a class of which nothing is left.
+    /// Updates the history of a class without objects.
     pub(super) fn wait(&mut self) {
         self.peak_left = self.peak_left.saturating_sub(1);
     }
 
-    /// Whether it may enter the report.
+    /// Returns whether it may enter the report.
     pub(super) fn enters(&self, rank: &Rank, patience: u32) -> bool {
         let above_noise = ABOVE_NOISE * patience.min(MOST_ABOVE_NOISE) as f64;
         let grown = rank.volume_bytes.saturating_sub(self.base_bytes) as f64;
@@ -227,7 +229,7 @@ impl History {
             && self.is_steady(STEADY)
     }
 
-    /// Whether it may stay there.
+    /// Returns whether it may stay there.
     pub(super) fn stays(&self) -> bool {
         self.growing && self.is_steady(STILL_STEADY)
     }
@@ -242,8 +244,8 @@ impl History {
         self.peak_left > 0 && (self.high_bytes as f64) < PAST_PEAK * self.peak_bytes as f64
     }
 
-    /// Follows a class whose volume was `before` at the time `then`. Answers whether the rank
-    /// that it has gathered still stands.
+    /// Updates the history of a class whose volume was `before` at the time `then`. Returns
+    /// whether its rank is still valid.
     pub(super) fn follow(&mut self, rank: &Rank, before: u64, then: Time, now: Time) -> bool {
         let volume = rank.volume_bytes;
         self.peak_left = self.peak_left.saturating_sub(1);
@@ -270,7 +272,7 @@ impl History {
         }
         self.since_high = self.since_high.saturating_add(1);
         if !self.growing && self.since_high >= OLD_HEIGHT {
-            // It has come down little by little, and may grow again from there.
+            // It has fallen slowly, and may grow again from there.
             self.high_bytes = volume;
             self.since_high = LONGEST_GAP;
         }
@@ -292,13 +294,13 @@ impl History {
         self.course.push(self.high_time, grown as f32);
     }
 
-    /// The time since it began to grow.
+    /// Returns the time since it began to grow.
     fn time(&self, now: Time) -> f32 {
         now.saturating_sub(self.base_time) as f32
     }
 }
 
-/// What a volume has grown by, over time: a few points, all of the way.
+/// How much a volume has grown, over time: a few points from beginning to end.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Course {
     /// Time and growth since it began, oldest first, every `1 << thinned`th of them.
@@ -321,7 +323,7 @@ impl Course {
                 self.count = POINTS as u8 / 2;
                 self.thinned += 1;
             }
-            // Of those that are kept at the new distance, this one may not be.
+            // The distance may just have changed.
             if self.seen.is_multiple_of(1 << self.thinned.min(15)) {
                 self.points[self.count as usize] = (time, grown);
                 self.count += 1;
@@ -330,15 +332,15 @@ impl Course {
         self.seen = self.seen.saturating_add(1);
     }
 
-    /// Whether it has grown in the second half of the time, which ends now, about as much as
-    /// in the first.
+    /// Returns whether it has grown in the second half of the time, which ends now, about as
+    /// much as in the first.
     fn is_steady(&self, now: (f32, f32), part: f64) -> bool {
         let (time, grown) = now;
         let first = self.at(time / 2.0, now);
         (grown - first) as f64 >= part * first as f64
     }
 
-    /// What it had grown by at a time, between two points on a straight line.
+    /// Returns what it had grown by at a time, between two points on a straight line.
     fn at(&self, time: f32, now: (f32, f32)) -> f32 {
         let points = &self.points[..self.count as usize];
         let after = points.partition_point(|it| it.0 < time);

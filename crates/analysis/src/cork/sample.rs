@@ -1,4 +1,4 @@
-//! An object that shows the growth, with its path.
+//! Finds an object that shows the growth, with its path.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,14 +11,15 @@ use heaphound_heap::{ClassId, ClassInfo};
 use super::Candidate;
 use crate::summary::live;
 
-/// So many objects are looked at, to find one whose path goes through the slice.
+/// The most objects that are examined to find one whose path goes through the slice.
 const MOST_LOOKED_AT: usize = 256;
 
-/// An object of a candidate's class, with the way to it from a root: not from a local, if there is
-/// another, for what was just made is always held by locals, too. Preferred are objects that the
-/// slice leads to, in the container that has most of them, by a path that goes along the slice; then
-/// short paths. `classes` are those by which the candidate was found; the view's own may have other
-/// numbers.
+/// Returns an object of a candidate's class, with its path from a root.
+///
+/// The root is not a local if there is another, because locals hold every new object as well.
+/// Objects that the slice leads to are preferred, in the container that has most of them, by a
+/// path along the slice; then short paths. `classes` are those with which the candidate was
+/// found. The view's own may have other numbers.
 pub fn sample<T: Traceable>(
     view: &T,
     candidate: &Candidate,
@@ -32,7 +33,7 @@ pub fn sample<T: Traceable>(
     };
     let slice = &candidate.slice;
     let chain: Vec<Vec<ClassId>> = slice.chain.iter().map(|edge| here(edge.from)).collect();
-    // Where the way through classes ends, and only objects can tell who is to blame.
+    // Here the path through classes ends. Only objects show which holder is the cause.
     let ends: Vec<ClassId> = match slice.holders.is_empty() {
         true => chain.last().cloned().unwrap_or_default(),
         false => slice.holders.iter().flat_map(|it| here(it.from)).collect(),
@@ -62,7 +63,7 @@ pub fn sample<T: Traceable>(
     let nearest = containers[&first];
     let fullest = found.clone().map(|it| containers[&it.0]);
     let fullest = fullest.max_by_key(|it| counts[it])?;
-    // Many may lead into one structure, and then it is not the last of them that matters.
+    // Many objects may lead into one structure. Then the first of them matters.
     let leads_to_most = |container: T::Object| {
         let reached = search(Origin::Objects(&[container]));
         let inside = objects.iter().filter(|&&it| reached.order(it).is_some());
@@ -77,15 +78,15 @@ pub fn sample<T: Traceable>(
         let same = before.take_while(|(object, class)| class.contains(&view.class_of(*object)));
         same.count()
     };
-    // Only one way is told: a way down a list may be as long as the heap.
+    // Only one path is built: a path along a list may be as long as the heap.
     let (best, _) = found
         .filter(|it| containers[&it.0] == shown)
         .min_by_key(|&(object, order)| (Reverse(along(object)), order))?;
     reached.trail(best)
 }
 
-/// Objects of a class, old and new alike: those that holders of some classes refer to, or, if there
-/// are none, any.
+/// Returns objects of a class, old and new: those that objects of the holders' classes refer to,
+/// or any if there are none.
 fn looked_at<T: Traceable>(view: &T, class: &[ClassId], holders: &[ClassId]) -> Vec<T::Object> {
     let is = |object: T::Object, classes: &[ClassId]| classes.contains(&view.class_of(object));
     let all = live(view, 1);

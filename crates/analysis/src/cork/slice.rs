@@ -20,7 +20,7 @@ pub struct Slice {
     /// only one holder, which need not grow. A recursive structure is gone through once.
     pub chain: Vec<SliceEdge>,
     /// Where the way ends: the classes that hold its last one, if there are several. They do
-    /// not grow, and which of them is to blame only objects can tell ([`sample`](super::sample)).
+    /// not grow, and only objects show which of them is the cause ([`sample`](super::sample)).
     pub holders: Vec<SliceEdge>,
     /// Whether `edges` are all.
     pub complete: bool,
@@ -55,8 +55,8 @@ const NOISE: f64 = 0.1;
 /// a recursive structure from outside is little, but it grows as the structure does.
 const STAGNANT: f64 = 0.5;
 
-/// The slice from a class. `points_from` is ordered by class; `growth` gives the rank of an edge
-/// and what it has grown by.
+/// Returns the slice from a class. `points_from` is ordered by class; `growth` gives the rank
+/// of an edge and what it has grown by.
 pub(super) fn slice(
     class: ClassId,
     points_from: &[PointsFrom],
@@ -159,7 +159,7 @@ struct Way {
 }
 
 impl Way {
-    /// Whether an edge leads on from a place to where it has not been.
+    /// Returns whether an edge leads on from a place to where it has not been.
     fn leaves(&self, part: &BTreeSet<ClassId>, edge: &SliceEdge) -> bool {
         part.contains(&edge.class)
             && !part.contains(&edge.from)
@@ -196,7 +196,7 @@ impl Way {
     }
 }
 
-/// The classes that growing edges lead to from a class and back, itself included.
+/// Returns the classes that growing edges lead to from a class and back, itself included.
 fn cycle(edges: &[SliceEdge], class: ClassId) -> BTreeSet<ClassId> {
     let reach = |forth: bool| {
         let mut seen = BTreeSet::from([class]);

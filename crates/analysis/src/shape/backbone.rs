@@ -30,7 +30,7 @@ pub enum Leads {
     Outside,
     /// Always to its own structure, unless it is null.
     Inside,
-    /// Now here, now there.
+    /// Sometimes to its own structure and sometimes not.
     Mixed,
 }
 
@@ -48,7 +48,7 @@ pub struct Backbones {
 }
 
 impl Backbones {
-    /// The backbones that a summary shows.
+    /// Returns the backbones that a summary shows.
     pub fn find(summary: &Summary, classes: &[ClassInfo], ids: &SlotIds) -> Self {
         let points_from = summary.points_from(ids);
         let edge = |class: ClassId, from: ClassId| {
@@ -62,7 +62,7 @@ impl Backbones {
             edges.map(|edge| edge.references).sum::<u64>()
         };
         let info = |class: ClassId| &classes[class.0 as usize - 1];
-        // Whether each object of `part` belongs to one of `whole`, and to nobody else.
+        // Whether each object of `part` belongs to one object of `whole`, and to no other.
         let belongs = |part: ClassId, whole: ClassId| {
             let objects = summary.class(part).objects;
             edge(part, whole) == Some(objects) && incoming(part) == objects
@@ -122,8 +122,8 @@ impl Backbones {
         all
     }
 
-    /// Takes in those that a later summary shows, so that what is counted on the assumption of
-    /// these agrees with more and more summaries. What is not there any more stays.
+    /// Adds those that a later summary shows, so that degrees that are counted with these
+    /// backbones agree with more and more summaries. Those that disappear stay.
     pub fn learn(&mut self, now: &Self, summary: &Summary, ids: &SlotIds) {
         let mut list = now.list.clone();
         let gone = self.list.iter().filter(|it| now.place(it.class).is_none());
@@ -146,26 +146,26 @@ impl Backbones {
         }
     }
 
-    /// Whether all that a summary shows are among these, and their slots lead where these say.
+    /// Returns whether these include all that a summary shows, with the same leads of slots.
     pub fn cover(&self, now: &Self, summary: &Summary, ids: &SlotIds) -> bool {
         let known = |it: &Backbone| self.list.binary_search(it).is_ok();
         now.list.iter().all(known) && now.list.iter().all(|it| self.agrees(it, summary, ids))
     }
 
-    /// All of them, in the order of their classes.
+    /// Returns all of them, in the order of their classes.
     pub fn list(&self) -> &[Backbone] {
         &self.list
     }
 
-    /// The place in the list of a class that is a backbone.
+    /// Returns the place in the list of a class that is a backbone.
     #[inline]
     pub fn place(&self, class: ClassId) -> Option<usize> {
         let row = self.rows.get(class.0 as usize).copied().flatten();
         row.map(|(place, _)| place as usize)
     }
 
-    /// Whether an edge from a slot to an object of that class raises its degree; answers the
-    /// backbone's place.
+    /// Returns the place of the backbone whose degree an edge from a slot to an object of that
+    /// class raises, if it does.
     #[inline]
     pub fn raises(&self, slot: SlotId, to: ClassId) -> Option<usize> {
         let source = self.sources.get(slot.0 as usize).copied().flatten()?;
@@ -173,16 +173,16 @@ impl Backbones {
         (source == to || source == other).then_some(place as usize)
     }
 
-    /// Where a slot of a backbone has led so far. Those that lead inside are counted when
-    /// they are read, before their targets are known: a collector that did so asks
-    /// [`Backbones::agree`] in the end.
+    /// Returns where a slot of a backbone has led so far. Those that lead inside are counted
+    /// when they are read, before their targets are known. A collector that did so checks
+    /// [`Backbones::agree`] at the end.
     #[inline]
     pub fn leads(&self, slot: SlotId) -> Leads {
         let found = self.leads.get(slot.0 as usize);
         found.copied().unwrap_or_default()
     }
 
-    /// Whether the slots of backbones lead where they did before, so that degrees that
+    /// Returns whether the slots of backbones lead where they did before, so that degrees that
     /// were counted on that assumption are exact.
     pub fn agree(&self, summary: &Summary, ids: &SlotIds) -> bool {
         self.list.iter().all(|it| self.agrees(it, summary, ids))

@@ -1,9 +1,9 @@
 //! Degrees: how many references each object of a backbone has and gets.
 //!
-//! What is kept of them is how many objects have 0, 1, 2 or more. A collector counts an
-//! object's incoming references in two bits of its own, and tells the counters each time that
-//! they rise: an object starts at 0 and moves from box to box. Sums do not depend on
-//! who counted, as in a summary.
+//! What is kept is how many objects have 0, 1, 2 or more. A collector counts an object's
+//! incoming references in two bits of the object, and calls the counters each time they rise:
+//! an object starts at 0 and moves from box to box. As in a summary, sums do not depend on
+//! which worker counted what.
 
 use heaphound_heap::trace::Traceable;
 
@@ -23,7 +23,7 @@ pub struct Degrees {
     pub outgoing: Distribution,
 }
 
-/// What one worker has counted, backbone by backbone.
+/// The counts of one worker, by backbone.
 #[derive(Clone, Debug)]
 pub struct DegreeCounters {
     rows: Vec<Row>,
@@ -31,21 +31,21 @@ pub struct DegreeCounters {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
-    /// One worker may see an object leave a box that another saw it enter.
+    /// Signed, because one worker may see an object leave a box that another saw it enter.
     incoming: [i64; 4],
     outgoing: [u64; 4],
 }
 
 impl DegreeCounters {
-    /// Counters for that many backbones.
+    /// Returns counters for that many backbones.
     pub fn new(backbones: usize) -> Self {
         Self {
             rows: vec![Row::default(); backbones],
         }
     }
 
-    /// An object of a backbone is seen for the first time, with so many references to
-    /// inside its structure.
+    /// Counts an object of a backbone, the first time it is seen, with its number of references
+    /// to inside its structure.
     #[inline]
     pub fn object(&mut self, backbone: usize, outgoing: usize) {
         let row = &mut self.rows[backbone];
@@ -53,7 +53,8 @@ impl DegreeCounters {
         row.outgoing[outgoing.min(3)] += 1;
     }
 
-    /// Another reference to an object, which had `before` of them: at most 3 are told apart.
+    /// Counts another reference to an object, which had `before` of them. Three and more are
+    /// the same.
     #[inline]
     pub fn raised(&mut self, backbone: usize, before: usize) {
         if before < 3 {
@@ -63,7 +64,7 @@ impl DegreeCounters {
         }
     }
 
-    /// What all workers have counted together, by backbone.
+    /// Returns the counts of all workers together, by backbone.
     pub fn merge(workers: impl IntoIterator<Item = Self>) -> Vec<Degrees> {
         let mut sums: Vec<Row> = Vec::new();
         for worker in workers {
@@ -83,14 +84,15 @@ impl DegreeCounters {
     }
 }
 
-/// The degrees of the backbones of a view, counted on this thread.
+/// Returns the degrees of the backbones of a view, counted on this thread.
 pub fn degrees<T: Traceable>(view: &T, backbones: &Backbones) -> Vec<Degrees> {
     let ids = SlotIds::new(view.classes());
     let found = look(view, &ids, backbones, &live(view, 1));
     finish(backbones, vec![found])
 }
 
-/// The degrees of the backbones of a view that can be shared, counted on several threads.
+/// Returns the degrees of the backbones of a view that can be shared, counted on several
+/// threads.
 pub fn degrees_on<T: Traceable + Sync>(
     view: &T,
     backbones: &Backbones,

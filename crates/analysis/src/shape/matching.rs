@@ -1,14 +1,14 @@
-//! Matchings: who refers to whom, reduced to sums.
+//! Matchings: which objects refer to which, reduced to sums of hashes.
 //!
-//! Counts cannot tell a tree that has lost one child and got another twice. Sums of hashes can:
-//! if the sum of h(target) over all references of `left`, `right` and `Tree.root` is the sum of
-//! h(object) over all nodes, each node is referred to exactly once. And if the sum of
+//! Counts cannot detect that a tree has lost one child and has another twice. Sums of hashes
+//! can: if the sum of h(target) over all references of `left`, `right` and `Tree.root` is the
+//! sum of h(object) over all nodes, each node is referred to exactly once. If the sum of
 //! h(source, target) over `left` and `right` is the sum of h(target, source) over `parent`,
-//! each is the inverse of the other. Sums wrap, and do not depend on the order in which a
-//! collector meets edges, nor on where objects are: only whether they are equal.
+//! each is the inverse of the other. Sums wrap. Only whether two are equal matters, and that
+//! depends neither on the order in which a collector visits edges nor on addresses.
 //!
-//! A source and a target are known when a slot is read, before the target is touched; whether
-//! a holder's reference leads to a backbone, when it arrives.
+//! Source and target are known when a slot is read, before the target is touched. Whether a
+//! holder's reference leads to a backbone is known only when it arrives.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{DefaultHasher, HashMap};
@@ -17,11 +17,11 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use heaphound_heap::ClassInfo;
 use heaphound_heap::trace::Traceable;
 
-use super::{Backbones, Leads, Measure, Relation};
-use crate::slot::{SlotId, SlotIds};
+use super::{Backbones, HashSum, Leads, Measure, Referrer, Relation};
+use crate::slot::{SlotId, SlotIds, SlotName};
 use crate::summary::{live, on_threads};
 
-/// What one worker has added up.
+/// The sums of one worker.
 #[derive(Clone, Debug, Default)]
 pub struct MatchCounters {
     /// Over all objects, by backbone.
@@ -32,7 +32,7 @@ pub struct MatchCounters {
     pairs: HashMap<SlotId, (u64, u64), BuildHasherDefault<Mixer>>,
 }
 
-/// What all workers have added up together.
+/// The sums of all workers together.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matches {
     objects: Vec<u64>,
@@ -41,7 +41,7 @@ pub struct Matches {
 }
 
 impl MatchCounters {
-    /// Counters for that many backbones.
+    /// Returns counters for that many backbones.
     pub fn new(backbones: usize) -> Self {
         Self {
             objects: vec![0; backbones],
@@ -49,22 +49,21 @@ impl MatchCounters {
         }
     }
 
-    /// An object of a backbone is seen for the first time. Any number will do for it that no
-    /// other object has.
+    /// Adds an object of a backbone, the first time it is seen. Its number must be unique.
     #[inline]
     pub fn object(&mut self, backbone: usize, object: u64) {
         let sum = &mut self.objects[backbone];
         *sum = sum.wrapping_add(mix(object));
     }
 
-    /// An edge arrives at an object of a backbone.
+    /// Adds an edge that arrives at an object of a backbone.
     #[inline]
     pub fn arrived(&mut self, slot: SlotId, backbone: usize, to: u64) {
         let sum = self.targets.entry((slot, backbone as u32)).or_default();
         *sum = sum.wrapping_add(mix(to));
     }
 
-    /// A slot that leads inside ([`Leads::Inside`]) is read.
+    /// Adds an edge of a slot that leads inside ([`Leads::Inside`]).
     #[inline]
     pub fn read(&mut self, slot: SlotId, from: u64, to: u64) {
         let (forth, back) = self.pairs.entry(slot).or_default();
@@ -98,19 +97,19 @@ impl MatchCounters {
         }
     }
 
-    /// What is added up of an object.
+    /// Returns the hash of an object.
     #[inline]
     pub fn hash(object: u64) -> u64 {
         mix(object)
     }
 
-    /// What is added up of two objects.
+    /// Returns the hash of two objects.
     #[inline]
     pub fn hash_pair(a: u64, b: u64) -> u64 {
         mix_pair(a, b)
     }
 
-    /// What all workers have added up together.
+    /// Returns the sums of all workers together.
     pub fn merge(workers: impl IntoIterator<Item = Self>) -> Matches {
         let mut all = Matches::default();
         for worker in workers {
@@ -132,13 +131,13 @@ impl MatchCounters {
     }
 }
 
-/// The matchings of a view, added up on this thread.
+/// Returns the sums of a view, added up on this thread.
 pub fn matches<T: Traceable>(view: &T, backbones: &Backbones) -> Matches {
     let ids = SlotIds::new(view.classes());
     MatchCounters::merge([look(view, &ids, backbones, &live(view, 1))])
 }
 
-/// The matchings of a view that can be shared, added up on several threads.
+/// Returns the sums of a view that can be shared, added up on several threads.
 pub fn matches_on<T: Traceable + Sync>(view: &T, backbones: &Backbones, threads: usize) -> Matches {
     let ids = SlotIds::new(view.classes());
     let objects = live(view, threads);
@@ -178,136 +177,107 @@ fn look<T: Traceable>(
 }
 
 impl Matches {
-    /// The sums of one backbone, by names.
-    pub(super) fn named(
+    /// Returns the sums of one backbone.
+    pub(super) fn of_backbone(
         &self,
         place: usize,
         backbones: &Backbones,
         classes: &[ClassInfo],
         ids: &SlotIds,
-    ) -> BTreeMap<String, u64> {
+    ) -> BTreeMap<HashSum, u64> {
         let class = backbones.list()[place].class;
         let mut sums = BTreeMap::new();
-        sums.insert(
-            ALL.to_string(),
-            self.objects.get(place).copied().unwrap_or(0),
-        );
+        let all = self.objects.get(place).copied().unwrap_or(0);
+        sums.insert(HashSum::Objects, all);
         let targets = self.targets.iter();
         for (&(slot, _), &sum) in targets.filter(|(key, _)| key.1 as usize == place) {
-            let name = match ids.class_of(slot) == Some(class) {
-                true => format!(".{}", ids.name(classes, slot)),
-                false => ids.full_name(classes, slot),
+            let referrer = match ids.class_of(slot) == Some(class) {
+                true => Referrer::Own(ids.own_name(classes, slot)),
+                false => Referrer::Other(ids.name_with_class(classes, slot)),
             };
-            // Names are for people, and two slots may have one.
-            let known: &mut u64 = sums.entry(format!("{TO}{name}")).or_default();
+            // Two classes may have the same name, and so may their slots.
+            let known: &mut u64 = sums.entry(HashSum::Targets(referrer)).or_default();
             *known = known.wrapping_add(sum);
         }
         let pairs = self.pairs.iter();
         for (&slot, &(forth, back)) in pairs.filter(|it| ids.class_of(*it.0) == Some(class)) {
-            let name = ids.name(classes, slot);
-            sums.insert(format!("{FORTH}.{name}"), forth);
-            sums.insert(format!("{BACK}.{name}"), back);
+            let name = ids.own_name(classes, slot);
+            sums.insert(HashSum::Forward(name.clone()), forth);
+            sums.insert(HashSum::Backward(name), back);
         }
         sums
     }
 }
 
-const ALL: &str = "all";
-const TO: &str = "to ";
-const FORTH: &str = "by ";
-const BACK: &str = "back by ";
-
 /// With more slots or holders, not all are tried.
 const MOST_SLOTS: usize = 6;
 
-/// The matchings that hold in a measure: sums that are equal, as relations of their names.
-pub(super) fn find(measure: &Measure) -> Vec<Relation> {
-    let slots: Vec<&str> = measure.recursive.keys().map(String::as_str).collect();
+/// Returns the matchings that hold in a measure: sums that are equal.
+pub(super) fn find(measure: &Measure) -> Vec<Relation<HashSum>> {
+    let slots: Vec<&SlotName> = measure.recursive.keys().collect();
     let slots = &slots[..slots.len().min(MOST_SLOTS)];
-    let others = |but: usize| -> Vec<&str> {
+    let others = |but: usize| -> Vec<&SlotName> {
         let others = slots.iter().enumerate().filter(|(at, _)| *at != but);
         others.map(|(_, slot)| *slot).collect()
     };
     // One slot, all but one, all.
-    let mut groups: Vec<Vec<&str>> = slots.iter().map(|slot| vec![*slot]).collect();
+    let mut groups: Vec<Vec<&SlotName>> = slots.iter().map(|slot| vec![*slot]).collect();
     groups.extend((0..slots.len()).map(others));
     groups.push(slots.to_vec());
     groups.retain(|group| !group.is_empty());
     groups.sort_by_key(|group| group.len());
     groups.dedup();
     let holders = measure.holders.keys().take(MOST_SLOTS);
-    let mut found: Vec<Relation> = Vec::new();
-    let mut keep = |relation: Relation| {
+    let mut found: Vec<Relation<HashSum>> = Vec::new();
+    let mut keep = |relation: Relation<HashSum>| {
         let new = holds(&relation, measure) && !found.contains(&relation);
         if new {
             found.push(relation);
         }
     };
+    let targets = |referrer| (HashSum::Targets(referrer), 1);
     for group in &groups {
-        let sum = |prefix: &str| -> Vec<(String, i64)> {
-            let terms = group.iter().map(|slot| (format!("{prefix}.{slot}"), 1));
-            terms.collect()
+        let group_targets = || {
+            group
+                .iter()
+                .map(|&slot| targets(Referrer::Own(slot.clone())))
         };
         for holder in holders.clone().map(Some).chain([None]) {
-            let mut terms = sum(TO);
-            terms.extend(holder.map(|holder| (format!("{TO}{holder}"), 1)));
-            terms.push((ALL.into(), -1));
-            keep(Relation::of(terms));
+            let held = holder.map(|holder| targets(Referrer::Other(holder.clone())));
+            let terms = group_targets().chain(held);
+            keep(Relation::of(terms.chain([(HashSum::Objects, -1)])));
         }
-        for slot in slots.iter().filter(|slot| !group.contains(slot)) {
-            // Of two that are each other's inverse, one is enough.
-            if group.len() > 1 || group[0] < *slot {
-                let mut terms = sum(FORTH);
-                terms.push((format!("{BACK}.{slot}"), -1));
-                keep(Relation::of(terms));
+        for &slot in slots.iter().filter(|slot| !group.contains(slot)) {
+            // If two are each other's inverse, one relation is enough.
+            if group.len() > 1 || group[0] < slot {
+                let forth = group.iter().map(|&it| (HashSum::Forward(it.clone()), 1));
+                let back = (HashSum::Backward(slot.clone()), -1);
+                keep(Relation::of(forth.chain([back])));
             }
         }
     }
     found
 }
 
-/// Whether the sums of a measure are equal. What is not there adds nothing.
-pub(super) fn holds(relation: &Relation, measure: &Measure) -> bool {
-    let sum = relation.terms.iter().fold(0u64, |all, (name, &times)| {
-        let value = measure.matches.get(name).copied().unwrap_or(0);
+/// Returns whether the sums of a measure are equal. A sum that is not there is 0.
+pub(super) fn holds(relation: &Relation<HashSum>, measure: &Measure) -> bool {
+    let sum = relation.terms.iter().fold(0u64, |all, (term, &times)| {
+        let value = measure.matches.get(term).copied().unwrap_or(0);
         all.wrapping_add(value.wrapping_mul(times as u64))
     });
     sum == 0
 }
 
-/// Whether one slot of the structure leads back where all others came from.
+/// Returns whether one slot of the structure is the inverse of all others together.
 pub(super) fn leads_back(measure: &Measure) -> bool {
     let slots = || measure.recursive.keys();
-    let sum = |prefix: &str, slot: &str| measure.matches.get(&format!("{prefix}.{slot}")).copied();
+    let sum = |sum: HashSum| measure.matches.get(&sum).copied();
     slots().any(|up| {
         let down = slots().filter(|slot| *slot != up);
-        let down = down.map(|slot| sum(FORTH, slot));
-        let down = down.reduce(|a, b| Some(a?.wrapping_add(b?)));
-        down.flatten().is_some_and(|it| Some(it) == sum(BACK, up))
+        let down = down.map(|slot| sum(HashSum::Forward(slot.clone())));
+        let down = down.reduce(|a, b| Some(a?.wrapping_add(b?))).flatten();
+        down.is_some_and(|it| Some(it) == sum(HashSum::Backward(up.clone())))
     })
-}
-
-/// The slots that a matching speaks of.
-pub(super) struct Parts<'a> {
-    /// Whose targets are each object once.
-    pub(super) to: Vec<&'a str>,
-    /// Which together are the inverse of `back`.
-    pub(super) forth: Vec<&'a str>,
-    pub(super) back: Vec<&'a str>,
-}
-
-impl<'a> Parts<'a> {
-    pub(super) fn of(relation: &'a Relation) -> Self {
-        let with = |prefix: &str| -> Vec<&str> {
-            let names = relation.terms.keys();
-            names.filter_map(|name| name.strip_prefix(prefix)).collect()
-        };
-        Self {
-            to: with(TO),
-            forth: with(FORTH),
-            back: with(BACK),
-        }
-    }
 }
 
 #[inline]
@@ -315,7 +285,7 @@ fn mix_pair(a: u64, b: u64) -> u64 {
     mix(mix(a).wrapping_add(b))
 }
 
-/// splitmix64's finish: every bit of the result depends on every bit given.
+/// The last step of splitmix64: every bit of the result depends on every bit given.
 #[inline]
 fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -324,7 +294,7 @@ fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Hashes slots: small numbers, which nobody chooses in order to collide.
+/// Hashes slots. They are small numbers, which no input can choose in order to collide.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixer(u64);
 

@@ -1,14 +1,14 @@
-//! Measures: what is counted of a recursive data structure at one collection, by names, so
-//! that it can be compared from run to run.
+//! Measures: what is counted of a recursive data structure at one collection. Slots have
+//! names, not numbers, so that runs can be compared.
 
 use std::collections::BTreeMap;
 
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::{ClassId, ClassInfo};
 
-use super::{Backbone, Backbones, Degrees, Matches};
+use super::{Backbone, Backbones, Degrees, HashSum, Matches};
 use super::{degrees, degrees_on, matches, matches_on};
-use crate::slot::SlotIds;
+use crate::slot::{SlotIds, SlotName};
 use crate::summary::{Summary, summarize, summarize_on};
 
 /// The recursive data structures of one backbone, all together, at one time.
@@ -27,24 +27,24 @@ pub struct Measure {
     /// How many references the objects have and get.
     pub degrees: Degrees,
     /// How many references each slot of the backbone holds: `next`.
-    pub slots: BTreeMap<String, u64>,
+    pub slots: BTreeMap<SlotName, u64>,
     /// How many of them lead to objects of the backbone itself.
-    pub recursive: BTreeMap<String, u64>,
+    pub recursive: BTreeMap<SlotName, u64>,
     /// How many references to the backbone each slot of another class holds: `List.head`.
-    pub holders: BTreeMap<String, u64>,
-    /// Sums that tell whether references match; empty if they were not added up.
-    pub matches: BTreeMap<String, u64>,
+    pub holders: BTreeMap<SlotName, u64>,
+    /// Sums that show whether references match. Empty if they were not added up.
+    pub matches: BTreeMap<HashSum, u64>,
 }
 
 impl Measure {
-    /// What part of the heap the structures hold.
+    /// Returns the part of the heap that the structures hold.
     pub fn share(&self) -> f64 {
         self.volume_bytes as f64 / self.heap_bytes.max(1) as f64
     }
 }
 
-/// Measures of all backbones, given a summary and degrees, which are in the order of the
-/// backbones, and matches, if they were added up.
+/// Returns the measures of all backbones. `degrees` are in the order of the backbones;
+/// `matches` are given if they were added up.
 pub fn measure(
     summary: &Summary,
     classes: &[ClassInfo],
@@ -63,13 +63,13 @@ pub fn measure(
         for edge in summary.edges() {
             let inside = edge.to == class;
             if ids.class_of(edge.slot) == Some(class) {
-                let slot = ids.name(classes, edge.slot);
-                *slots.entry(slot.to_string()).or_insert(0) += edge.references;
+                let slot = ids.own_name(classes, edge.slot);
                 if inside {
-                    *recursive.entry(slot.to_string()).or_insert(0) += edge.references;
+                    *recursive.entry(slot.clone()).or_insert(0) += edge.references;
                 }
+                *slots.entry(slot).or_insert(0) += edge.references;
             } else if inside {
-                let holder = ids.full_name(classes, edge.slot);
+                let holder = ids.name_with_class(classes, edge.slot);
                 *holders.entry(holder).or_insert(0) += edge.references;
             }
         }
@@ -89,7 +89,7 @@ pub fn measure(
             recursive,
             holders,
             matches: matches.map_or_else(BTreeMap::new, |matches| {
-                matches.named(place, backbones, classes, ids)
+                matches.of_backbone(place, backbones, classes, ids)
             }),
         }
     };
@@ -97,38 +97,29 @@ pub fn measure(
     all.enumerate().map(one).collect()
 }
 
-/// Measures of all backbones of a view, counted on this thread.
+/// Returns the measures of all backbones of a view, counted on this thread.
 pub fn measure_view<T: Traceable>(view: &T) -> Vec<Measure> {
-    let ids = SlotIds::new(view.classes());
-    let summary = summarize(view);
-    let backbones = Backbones::find(&summary, view.classes(), &ids);
-    let degrees = degrees(view, &backbones);
-    let matches = matches(view, &backbones);
-    let classes = view.classes();
-    measure(
-        &summary,
-        classes,
-        &ids,
-        &backbones,
-        &degrees,
-        Some(&matches),
-    )
+    let count = |backbones: &Backbones| (degrees(view, backbones), matches(view, backbones));
+    measure_with(view.classes(), &summarize(view), count)
 }
 
-/// Measures of all backbones of a view that can be shared, counted on several threads.
+/// Returns the measures of all backbones of a view that can be shared, counted on several
+/// threads.
 pub fn measure_view_on<T: Traceable + Sync>(view: &T, threads: usize) -> Vec<Measure> {
-    let ids = SlotIds::new(view.classes());
-    let summary = summarize_on(view, threads);
-    let backbones = Backbones::find(&summary, view.classes(), &ids);
-    let degrees = degrees_on(view, &backbones, threads);
-    let matches = matches_on(view, &backbones, threads);
-    let classes = view.classes();
-    measure(
-        &summary,
-        classes,
-        &ids,
-        &backbones,
-        &degrees,
-        Some(&matches),
-    )
+    let count = |backbones: &Backbones| {
+        let degrees = degrees_on(view, backbones, threads);
+        (degrees, matches_on(view, backbones, threads))
+    };
+    measure_with(view.classes(), &summarize_on(view, threads), count)
+}
+
+fn measure_with(
+    classes: &[ClassInfo],
+    summary: &Summary,
+    count: impl Fn(&Backbones) -> (Vec<Degrees>, Matches),
+) -> Vec<Measure> {
+    let ids = SlotIds::new(classes);
+    let backbones = Backbones::find(summary, classes, &ids);
+    let (degrees, matches) = count(&backbones);
+    measure(summary, classes, &ids, &backbones, &degrees, Some(&matches))
 }

@@ -1,4 +1,4 @@
-//! One of the eight degree metrics, as far as it has been learnt.
+//! What was learnt about one of the eight degrees.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
-    /// Always so many, two at most.
+    /// Always this many, at most two.
     Quirk(u64),
-    /// From this to that part of all objects.
+    /// At least and at most this part of all objects.
     Range(Percent, Percent),
 }
 
@@ -21,13 +21,12 @@ const MOST_IN_A_QUIRK: u64 = 2;
 /// All of it.
 const WHOLE: u64 = 1_000_000;
 
-/// How far outside of a range a part may lie, in standard deviations of a part of that many
-/// objects. The ranges of a random structure depend on the sizes that were seen; exactness
-/// is the business of quirks and relations.
+/// How far outside of its range a part may lie, in standard deviations. The ranges of a
+/// random structure depend on the sizes that were seen. Quirks and relations are exact.
 const DEVIATIONS: f64 = 4.0;
 
 impl Metric {
-    /// What one measure shows.
+    /// Returns the metric of one measure.
     pub(super) fn of(count: u64, instances: u64) -> Self {
         match count <= MOST_IN_A_QUIRK {
             true => Self::Quirk(count),
@@ -38,7 +37,7 @@ impl Metric {
         }
     }
 
-    /// What two have in common; each held at sizes from `least` to `most`.
+    /// Returns the metric that covers two, each learnt at sizes from a least to a most.
     pub(super) fn with(self, sizes: (u64, u64), other: Self, other_sizes: (u64, u64)) -> Self {
         if self == other && matches!(self, Self::Quirk(_)) {
             return self;
@@ -55,7 +54,7 @@ impl Metric {
         }
     }
 
-    /// Whether more than so many of all objects were to be expected.
+    /// Returns whether more objects than `count` were expected.
     pub(super) fn exceeds(self, count: u64, instances: u64) -> bool {
         match self {
             Self::Quirk(expected) => count < expected,
@@ -63,7 +62,7 @@ impl Metric {
         }
     }
 
-    /// Whether so many of all objects agree with what was learnt.
+    /// Returns whether `count` of all objects agree with what was learnt.
     pub(super) fn allows(self, count: u64, instances: u64) -> bool {
         match self {
             Self::Quirk(expected) => count == expected,
@@ -91,13 +90,13 @@ impl std::fmt::Display for Metric {
 }
 
 impl Percent {
-    /// So many of all, rounded down.
+    /// Returns `count` as a part of all, rounded down.
     pub fn floor(count: u64, all: u64) -> Self {
         let parts = count as u128 * WHOLE as u128 / all.max(1) as u128;
         Self(parts.min(WHOLE as u128) as u32)
     }
 
-    /// So many of all, rounded up.
+    /// Returns `count` as a part of all, rounded up.
     pub fn ceil(count: u64, all: u64) -> Self {
         let parts = (count as u128 * WHOLE as u128).div_ceil(all.max(1) as u128);
         Self(parts.min(WHOLE as u128) as u32)

@@ -1,17 +1,22 @@
 //! ShapeUp: recursive data structures, what is always true of them, and when it is not.
 //!
-//! 1. [`Backbones`] are found in a summary: classes whose objects refer to their like.
-//! 2. At each full collection each of them gives a [`Measure`]: how many objects have how many
-//!    references from and to their like, and what each slot holds.
+//! 1. [`Backbones`] are found in a summary: classes whose objects refer to objects of the
+//!    same class, directly or through one other class.
+//! 2. Each full collection gives a [`Measure`] of each backbone: how many objects have how
+//!    many references from and to other objects of the structure, and what each slot holds.
 //! 3. Learning: a [`Profile`] keeps what all measures of correct runs have in common. A
-//!    degree that two objects at most have, always as many, is a *quirk*; any other is a range
-//!    of percentages. Beside them stand exact linear [`Relation`]s: a singly linked list
-//!    has one `next` fewer than nodes; and [`Matches`]: `prev` is the inverse of `next`.
-//! 4. Testing: [`Profile::test`] tells how a measure differs.
+//!    degree that always the same number of objects have, at most two, is a *quirk*; any
+//!    other is a range of percentages. There are also exact linear [`Relation`]s, such as
+//!    "a singly linked list has one `next` fewer than nodes", and [`Matches`], such as
+//!    "`prev` is the inverse of `next`".
+//! 4. Testing: [`Profile::test`] returns how a measure differs from the profile.
 //!
-//! Elsewhere: what the structure looks like, in words (`words.rs`).
+//! Names of what is counted are in `count.rs`; which kind of structure it looks like is
+//! decided in `classify.rs`.
 
 mod backbone;
+mod classify;
+mod count;
 mod degree;
 mod matching;
 mod measure;
@@ -21,9 +26,10 @@ mod offender;
 mod profile;
 mod relation;
 mod violation;
-mod words;
 
 pub use backbone::{Backbone, Backbones, Leads};
+pub use classify::{Shape, shape_of};
+pub use count::{Count, Degree, HashSum, Number, Referrer, Side};
 pub use degree::{DegreeCounters, Degrees, Distribution, degrees, degrees_on};
 pub use matching::{MatchCounters, Matches, matches, matches_on};
 pub use measure::{Measure, measure, measure_view, measure_view_on};
@@ -32,4 +38,3 @@ pub use offender::{offenders, show_offenders};
 pub use profile::{Invariants, Profile};
 pub use relation::{Relation, Relations};
 pub use violation::{Broken, Violation, findings};
-pub use words::{Shape, shape_of};

@@ -1,8 +1,7 @@
 //! Linear algebra over the integers modulo a large prime: exact, and numbers do not grow.
 //!
-//! What holds of whole numbers holds modulo a prime too. The converse can fail only if the
-//! prime divides some determinant; whoever finds something here checks it with the numbers
-//! themselves.
+//! What holds for whole numbers also holds modulo a prime. The converse can fail only if the
+//! prime divides some determinant, so callers check a result with the numbers themselves.
 
 /// 2⁶¹ − 1.
 const PRIME: i128 = (1 << 61) - 1;
@@ -27,7 +26,7 @@ impl Echelon {
         echelon
     }
 
-    /// Adds a row; tells whether it was independent of those before.
+    /// Adds a row. Returns whether it was independent of those before.
     pub(super) fn add(&mut self, row: &[i64]) -> bool {
         let mut row: Vec<i128> = row.iter().map(|&it| reduced(it as i128)).collect();
         for (known, &pivot) in self.rows.iter().zip(&self.pivots) {
@@ -46,7 +45,7 @@ impl Echelon {
         true
     }
 
-    /// For a column without a pivot: what it is the sum of, as columns and fractions with
+    /// Returns a column without a pivot as a sum of other columns: their fractions, which have
     /// small numerators and denominators. None if it has a pivot, or fractions are not small.
     pub(super) fn sum(&self, column: usize) -> Option<Vec<(usize, i64, i64)>> {
         if self.pivots.contains(&column) {
@@ -91,7 +90,7 @@ fn reduced(value: i128) -> i128 {
     value.rem_euclid(PRIME)
 }
 
-/// By Fermat's little theorem.
+/// Returns the inverse, by Fermat's little theorem.
 fn inverse(value: i128) -> i128 {
     let (mut base, mut exponent, mut result) = (value, PRIME - 2, 1);
     while exponent > 0 {

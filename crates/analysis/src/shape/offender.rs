@@ -1,4 +1,4 @@
-//! Offenders: the objects that a violation is about.
+//! Offenders: the objects that cause a violation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Reached, Search, named};
 use heaphound_heap::trace::Traceable;
 
-use super::{Backbone, Backbones, Broken, Relation, Violation, matching};
-use crate::slot::SlotIds;
+use super::{Backbone, Backbones, Broken, Count, HashSum, Referrer, Relation, Side, Violation};
+use crate::slot::{SlotIds, SlotName};
 use crate::summary::live;
 
-/// Objects that a finding shows, for each thing that is wrong.
+/// The most objects that a finding shows for each thing that is wrong.
 const MOST_OFFENDERS: usize = 3;
-/// And all together.
+/// The most that it shows in all.
 const MOST_SHOWN: usize = 8;
 
 /// Adds objects that offend, with their paths, to a finding about one class.
@@ -45,10 +45,12 @@ pub fn show_offenders<T: Traceable>(
     }
 }
 
-/// Objects that a violation is about, at most `limit`, in the order of the view: those that
-/// have a degree that too many have; those that a matching leaves over or has twice; for a
-/// relation with too few references, those whose slots are null, unless most of them may be;
-/// with too many, those that its slots refer to more than once, unless that is usual.
+/// Returns the objects that cause a violation, at most `limit`, in the order of the view.
+///
+/// - Too many have a degree: those that have it.
+/// - A matching is broken: those that it lacks or has twice.
+/// - A relation has too few references: those whose slots are null, unless many may be.
+/// - It has too many: those that its slots refer to more than once, unless many may be shared.
 pub fn offenders<T: Traceable>(
     view: &T,
     backbones: &Backbones,
@@ -61,12 +63,6 @@ pub fn offenders<T: Traceable>(
         return Vec::new();
     };
     let edges = Edges::of(view, backbones, backbone);
-    let has = |count: usize, degree: &str| match degree {
-        "=0" => count == 0,
-        "=1" => count == 1,
-        "=2" => count == 2,
-        _ => count > 2,
-    };
     let objects = |fits: &dyn Fn(&T::Object) -> bool| {
         let found = edges.objects.iter().filter(|object| fits(object));
         found.take(limit).copied().collect()
@@ -75,39 +71,44 @@ pub fn offenders<T: Traceable>(
         counts.get(it).copied().unwrap_or(0)
     };
     match &violation.broken {
-        // Those that have it are right; the others show where they are too many.
-        Broken::Degree(_) if violation.fewer => Vec::new(),
-        Broken::Degree(name) => match (name.strip_prefix("in"), name.strip_prefix("out")) {
-            (Some(degree), _) => objects(&|it| has(count(&edges.incoming, it), degree)),
-            (_, Some(degree)) => objects(&|it| has(count(&edges.outgoing, it), degree)),
-            _ => Vec::new(),
-        },
+        // Those that have the degree are right.
+        broken @ Broken::Degree { .. } if broken.is_too_few() => Vec::new(),
+        Broken::Degree { degree, .. } => {
+            let counts = match degree.side {
+                Side::In => &edges.incoming,
+                Side::Out => &edges.outgoing,
+            };
+            objects(&|it| degree.number.includes(count(counts, it)))
+        }
         Broken::Match(relation) => {
             let odd = edges.unmatched(relation);
             objects(&|it| odd.contains(it))
         }
-        Broken::Relation(relation) => {
-            let own = |slot: &str| relation.terms.contains_key(slot);
-            let full: BTreeSet<T::Object> = edges
-                .own
-                .iter()
-                .filter(|(slot, ..)| own(slot))
-                .map(|&(_, from, _)| from)
-                .collect();
-            if violation.fewer {
-                // The ends of lists and the leaves of trees are right, and mostly many.
-                let null = (edges.objects.len() - full.len()) as u64;
-                return match null <= 2 * violation.count {
+        Broken::Relation {
+            relation, excess, ..
+        } => {
+            let referrers = relation.terms.keys().filter_map(|count| match count {
+                Count::References(referrer) => Some(referrer),
+                _ => None,
+            });
+            let referrers: BTreeSet<&Referrer> = referrers.collect();
+            let off_by = excess.unsigned_abs();
+            if violation.broken.is_too_few() {
+                let is_full = |slot: &SlotName| referrers.contains(&Referrer::Own(slot.clone()));
+                let full = edges.own.iter().filter(|(slot, ..)| is_full(slot));
+                let full: BTreeSet<T::Object> = full.map(|&(_, from, _)| from).collect();
+                // The ends of lists and the leaves of trees are right, and there are many.
+                let null = (edges.objects.len() - full.len()) as u128;
+                return match null <= 2 * off_by {
                     true => objects(&|it| !full.contains(it)),
                     false => Vec::new(),
                 };
             }
-            // So many references too many lead to so many objects that have one already, or to
-            // others: if more are shared, that is how the structure is made.
-            let parts: Vec<&str> = relation.terms.keys().map(String::as_str).collect();
-            let times = edges.times(&parts);
+            // Each reference too many leads to an object that has one already, or to another
+            // structure. If more are shared than that, sharing is part of the structure.
+            let times = edges.times(&referrers);
             let shared = edges.objects.iter().filter(|it| count(&times, it) > 1);
-            match shared.count() as u64 <= violation.count {
+            match shared.count() as u128 <= off_by {
                 true => objects(&|it| count(&times, it) > 1),
                 false => Vec::new(),
             }
@@ -122,10 +123,10 @@ struct Edges<O> {
     /// References from inside the structure, and to it, where there are any.
     incoming: BTreeMap<O, usize>,
     outgoing: BTreeMap<O, usize>,
-    /// From the backbone: `.next`, from, to.
-    own: Vec<(String, O, O)>,
-    /// To the backbone from others: `List.head`, to.
-    held: Vec<(String, O)>,
+    /// From the backbone: slot, from, to.
+    own: Vec<(SlotName, O, O)>,
+    /// To the backbone from others: slot, to.
+    held: Vec<(SlotName, O)>,
 }
 
 impl<O: Copy + Ord> Edges<O> {
@@ -152,13 +153,13 @@ impl<O: Copy + Ord> Edges<O> {
                     *edges.incoming.entry(to).or_default() += 1;
                 }
                 if own {
-                    let name = ids.name(view.classes(), slot);
-                    edges.own.push((format!(".{name}"), object, to));
+                    let name = ids.own_name(view.classes(), slot);
+                    edges.own.push((name, object, to));
                     if arrives || Some(to_class) == backbone.through {
                         *edges.outgoing.entry(object).or_default() += 1;
                     }
                 } else if arrives {
-                    let name = ids.full_name(view.classes(), slot);
+                    let name = ids.name_with_class(view.classes(), slot);
                     edges.held.push((name, to));
                 }
             });
@@ -166,39 +167,44 @@ impl<O: Copy + Ord> Edges<O> {
         edges
     }
 
-    /// How often slots refer to each object.
-    fn times(&self, slots: &[&str]) -> BTreeMap<O, usize> {
-        let own = self.own.iter().map(|(slot, _, to)| (slot, *to));
-        let held = self.held.iter().map(|(slot, to)| (slot, *to));
+    /// Returns how often slots refer to each object.
+    fn times(&self, referrers: &BTreeSet<&Referrer>) -> BTreeMap<O, usize> {
+        let own = self.own.iter();
+        let own = own.map(|(slot, _, to)| (Referrer::Own(slot.clone()), *to));
+        let held = self.held.iter();
+        let held = held.map(|(slot, to)| (Referrer::Other(slot.clone()), *to));
         let mut times: BTreeMap<O, usize> = BTreeMap::new();
-        for (_, to) in own
-            .chain(held)
-            .filter(|(slot, _)| slots.contains(&slot.as_str()))
-        {
+        for (_, to) in own.chain(held).filter(|it| referrers.contains(&it.0)) {
             *times.entry(to).or_default() += 1;
         }
         times
     }
 
-    /// The objects that a matching leaves over or has twice; of pairs, where they start.
-    fn unmatched(&self, relation: &Relation) -> BTreeSet<O> {
-        let parts = matching::Parts::of(relation);
-        if parts.back.is_empty() {
-            let times = self.times(&parts.to);
+    /// Returns the objects that a matching lacks or has twice. If it is about pairs, these
+    /// are the sources.
+    fn unmatched(&self, relation: &Relation<HashSum>) -> BTreeSet<O> {
+        let mut targets = BTreeSet::new();
+        let (mut forward, mut backward) = (BTreeSet::new(), BTreeSet::new());
+        for term in relation.terms.keys() {
+            match term {
+                HashSum::Objects => {}
+                HashSum::Targets(referrer) => drop(targets.insert(referrer)),
+                HashSum::Forward(slot) => drop(forward.insert(slot)),
+                HashSum::Backward(slot) => drop(backward.insert(slot)),
+            }
+        }
+        if backward.is_empty() {
+            let times = self.times(&targets);
             let odd = self.objects.iter().filter(|it| times.get(it) != Some(&1));
             return odd.copied().collect();
         }
-        let pairs = |slots: &[&str], swap: bool| -> BTreeSet<(O, O)> {
-            let edges = self.own.iter();
-            let edges = edges.filter(|(slot, ..)| slots.contains(&slot.as_str()));
-            let pair = |&(_, from, to): &(String, O, O)| match swap {
-                true => (to, from),
-                false => (from, to),
-            };
-            edges.map(pair).collect()
+        let edges_of = |slots: &BTreeSet<&SlotName>| {
+            let edges = self.own.iter().filter(|(slot, ..)| slots.contains(slot));
+            edges.map(|&(_, from, to)| (from, to)).collect::<Vec<_>>()
         };
-        let forth = pairs(&parts.forth, false);
-        let back = pairs(&parts.back, true);
+        let forth: BTreeSet<(O, O)> = edges_of(&forward).into_iter().collect();
+        let back = edges_of(&backward).into_iter().map(|(from, to)| (to, from));
+        let back: BTreeSet<(O, O)> = back.collect();
         forth.symmetric_difference(&back).map(|it| it.0).collect()
     }
 }

@@ -1,12 +1,12 @@
-//! Profiles: what was learnt of all backbones, in a form that a person can review and edit.
+//! Profiles: what was learnt about all backbones, in a form that a person can review and edit.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::matching;
-use super::relation::{Relation, Relations, point};
-use super::{Broken, Distribution, Measure, Metric, Shape, Violation, shape_of};
+use super::relation::{Relation, Relations, number, point};
+use super::{Broken, Degree, HashSum, Measure, Metric, Shape, Violation, shape_of};
 
 /// What is true of the recursive data structures of a program, by the names of their
 /// backbones.
@@ -32,23 +32,21 @@ pub struct Invariants {
     pub measures: u64,
     /// The fewest and the most objects in any of those that are in `degrees`.
     pub instances: Option<(u64, u64)>,
-    /// `in=0`, `in=1`, `in=2`, `in>2`, `out=0`, … A person may take out what is not to be tested.
-    pub degrees: BTreeMap<String, Metric>,
+    /// `in=0`, `in=1`, `in=2`, `in>2`, `out=0`, … A person may remove what is not to be tested.
+    pub degrees: BTreeMap<Degree, Metric>,
     /// Exact relations.
     pub relations: Relations,
     /// References that match: `to` a slot's targets, `by` it from source to target, `back by`
     /// it from target to source. None if nothing was learnt about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub matches: Option<Vec<Relation>>,
+    pub matches: Option<Vec<Relation<HashSum>>>,
 }
 
 /// The version of the form.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Structures with fewer objects say nothing about percentages, and all is a quirk in them.
+/// The percentages of smaller structures mean nothing, and any count of theirs is a quirk.
 const LEAST_INSTANCES: u64 = 16;
-
-const DEGREES: [&str; 4] = ["=0", "=1", "=2", ">2"];
 
 impl Default for Profile {
     fn default() -> Self {
@@ -75,8 +73,8 @@ impl Profile {
         }
     }
 
-    /// How measures differ from what was learnt. Backbones that are not in the profile are
-    /// not tested.
+    /// Returns how measures differ from what was learnt. Backbones that are not in the
+    /// profile are not tested.
     pub fn test(&self, measures: &[Measure]) -> Vec<Violation> {
         let known = measures.iter().filter_map(|measure| {
             let invariants = self.backbones.get(&measure.class)?;
@@ -85,31 +83,31 @@ impl Profile {
         known.flatten().collect()
     }
 
-    /// The profile as JSON for people.
+    /// Returns the profile as JSON with line breaks.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a profile has only plain data");
         text.push('\n');
         text
     }
 
-    /// A profile from JSON.
+    /// Reads a profile from JSON.
     ///
     /// # Errors
-    /// If it is not one, or somebody has written into it what cannot be meant; the error says
-    /// where and why.
+    /// If it is not a profile, or contains something that cannot have been learnt. The error
+    /// says where and why.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        /// Others may have other fields.
+        /// Profiles of other versions may have other fields.
         #[derive(Deserialize)]
         struct Version {
             schema_version: u32,
         }
-        let tell = |error: serde_json::Error| error.to_string();
-        let version: Version = serde_json::from_str(text).map_err(tell)?;
+        let to_text = |error: serde_json::Error| error.to_string();
+        let version: Version = serde_json::from_str(text).map_err(to_text)?;
         match version.schema_version {
             SCHEMA_VERSION => {}
             other => return Err(format!("profiles of version {other} are not known here")),
         }
-        let profile: Self = serde_json::from_str(text).map_err(tell)?;
+        let profile: Self = serde_json::from_str(text).map_err(to_text)?;
         for (class, invariants) in &profile.backbones {
             let checked = invariants.check();
             checked.map_err(|error| format!("{class}: {error}"))?;
@@ -118,34 +116,16 @@ impl Profile {
     }
 }
 
-/// The eight metrics of a measure, by name.
-fn metrics(measure: &Measure) -> impl Iterator<Item = (String, u64)> {
-    let all = |side: &'static str, counts: Distribution| {
-        let named = DEGREES.iter().zip(counts);
-        named.map(move |(degree, count)| (format!("{side}{degree}"), count))
-    };
-    let degrees = measure.degrees;
-    all("in", degrees.incoming).chain(all("out", degrees.outgoing))
-}
-
 impl Invariants {
-    /// Whether it can have been learnt. The error says what cannot.
+    /// Checks that it can have been learnt. The error says what cannot.
     fn check(&self) -> Result<(), String> {
-        for (name, metric) in &self.degrees {
-            let sides = ["in", "out"].iter();
-            let degree = sides.filter_map(|side| name.strip_prefix(side)).next();
-            if !degree.is_some_and(|it| DEGREES.contains(&it)) {
-                return Err(format!("{name} is no degree"));
-            }
-            match metric {
-                Metric::Range(min, max) if min > max => {
-                    return Err(format!("{name}: nothing lies in {metric}"));
-                }
-                _ => {}
+        for (degree, metric) in &self.degrees {
+            if matches!(metric, Metric::Range(min, max) if min > max) {
+                return Err(format!("{degree}: the range {metric} is empty"));
             }
         }
         if let Some((least, most)) = self.instances.filter(|it| it.0 > it.1) {
-            return Err(format!("from {least} to {most} instances there are none"));
+            return Err(format!("the range of {least} to {most} instances is empty"));
         }
         self.relations.check()?;
         let mut matches = self.matches.iter().flatten();
@@ -163,14 +143,14 @@ impl Invariants {
         if n < LEAST_INSTANCES {
             return;
         }
-        for (name, count) in metrics(measure) {
-            let new = Metric::of(count, n);
-            match (self.instances, self.degrees.get_mut(&name)) {
+        for degree in Degree::all() {
+            let new = Metric::of(degree.count(&measure.degrees), n);
+            match (self.instances, self.degrees.get_mut(&degree)) {
                 (Some(sizes), Some(known)) => *known = known.with(sizes, new, (n, n)),
-                // What is not there any more was taken out by a person.
+                // A person has removed it.
                 (Some(_), None) => {}
                 (None, _) => {
-                    self.degrees.insert(name, new);
+                    self.degrees.insert(degree, new);
                 }
             }
         }
@@ -214,83 +194,68 @@ impl Invariants {
             self.looks_like = other.looks_like;
         }
         self.degrees
-            .retain(|name, _| other.degrees.contains_key(name));
-        for (name, known) in &mut self.degrees {
-            *known = known.with(ours, other.degrees[name], theirs);
+            .retain(|degree, _| other.degrees.contains_key(degree));
+        for (degree, known) in &mut self.degrees {
+            *known = known.with(ours, other.degrees[degree], theirs);
         }
         self.instances = Some((ours.0.min(theirs.0), ours.1.max(theirs.1)));
     }
 
     fn test(&self, measure: &Measure) -> Vec<Violation> {
-        let mut found = Vec::new();
-        let mut tell = |broken, expected: String, (count, fewer): (u64, bool), found_text| {
-            found.push(Violation {
-                class: measure.class.clone(),
-                looked_like: self.looks_like,
-                broken,
-                expected,
-                count,
-                fewer,
-                found: found_text,
-            });
+        let broken = self.broken_degrees(measure);
+        let broken = broken.chain(self.broken_relations(measure));
+        let broken = broken.chain(self.broken_matches(measure));
+        let violation = |broken| Violation {
+            class: measure.class.clone(),
+            looked_like: self.looks_like,
+            broken,
         };
-        let n = measure.instances;
-        for (name, count) in metrics(measure) {
-            let Some(&metric) = self.degrees.get(&name) else {
-                continue;
-            };
-            if n < LEAST_INSTANCES || self.is_implied(&name) || metric.allows(count, n) {
-                continue;
-            }
-            let share = 100.0 * count as f64 / n as f64;
-            let text = match metric {
-                Metric::Quirk(_) => format!("{count}"),
-                Metric::Range(..) => format!("{share:.2} %"),
-            };
-            let count = (count, metric.exceeds(count, n));
-            tell(Broken::Degree(name), metric.to_string(), count, text);
-        }
-        let point = point(measure);
-        for relation in self.relations.hold.iter().filter(|it| !it.ignored) {
-            let off = relation.value(&point);
-            if off != 0 {
-                let counts = relation.terms.keys();
-                let counts = counts.map(|name| {
-                    let count = point.get(name).copied().unwrap_or(0);
-                    format!("{name} = {count}")
-                });
-                let counts: Vec<String> = counts.collect();
-                let off_by = off.unsigned_abs() as u64;
-                let too = match off > 0 {
-                    true => "more",
-                    false => "fewer",
-                };
-                let text = format!("{}: {off_by} {too}", counts.join(", "));
-                tell(
-                    Broken::Relation(relation.clone()),
-                    relation.to_string(),
-                    (off_by, off < 0),
-                    text,
-                );
-            }
-        }
-        let matches = self.matches.iter().flatten().filter(|it| !it.ignored);
-        for relation in matches.filter(|_| n > 0 && !measure.matches.is_empty()) {
-            if !matching::holds(relation, measure) {
-                let broken = Broken::Match(relation.clone());
-                tell(broken, relation.to_string(), (0, false), "others".into());
-            }
-        }
-        found
+        broken.map(violation).collect()
     }
 
-    /// Whether a range is what quirks leave over: at a size that was never seen, a list
-    /// may have another percentage of inner nodes and be as correct.
-    fn is_implied(&self, name: &str) -> bool {
-        let side = name.trim_end_matches(|c: char| !c.is_alphabetic());
-        DEGREES.iter().all(|degree| {
-            let other = format!("{side}{degree}");
-            other == name || matches!(self.degrees.get(&other), Some(Metric::Quirk(_)))
+    fn broken_degrees(&self, measure: &Measure) -> impl Iterator<Item = Broken> {
+        let instances = measure.instances;
+        let tested = Degree::all().filter(move |_| instances >= LEAST_INSTANCES);
+        tested.filter_map(move |degree| {
+            let expected = *self.degrees.get(&degree)?;
+            let count = degree.count(&measure.degrees);
+            let fits = self.is_implied(degree) || expected.allows(count, instances);
+            (!fits).then_some(Broken::Degree {
+                degree,
+                expected,
+                count,
+                instances,
+            })
+        })
+    }
+
+    fn broken_relations(&self, measure: &Measure) -> impl Iterator<Item = Broken> {
+        let point = point(measure);
+        let tested = self.relations.hold.iter().filter(|it| !it.ignored);
+        tested.filter_map(move |relation| {
+            let excess = relation.value(&point);
+            let counts = relation.terms.keys();
+            (excess != 0).then(|| Broken::Relation {
+                relation: relation.clone(),
+                counts: counts.map(|it| (it.clone(), number(&point, it))).collect(),
+                excess,
+            })
+        })
+    }
+
+    fn broken_matches(&self, measure: &Measure) -> impl Iterator<Item = Broken> {
+        let is_measured = measure.instances > 0 && !measure.matches.is_empty();
+        let tested = self.matches.iter().flatten().filter(|it| !it.ignored);
+        let broken = tested.filter(move |it| is_measured && !matching::holds(it, measure));
+        broken.cloned().map(Broken::Match)
+    }
+
+    /// Returns whether a range follows from quirks, because all other degrees of its side are
+    /// quirks. Then a structure of another size may have another percentage and be correct:
+    /// the inner nodes of a list, for example.
+    fn is_implied(&self, degree: Degree) -> bool {
+        Degree::of_side(degree.side).all(|other| {
+            other == degree || matches!(self.degrees.get(&other), Some(Metric::Quirk(_)))
         })
     }
 }

@@ -1,36 +1,37 @@
 //! Exact linear relations between what is counted of a structure.
 //!
-//! A measure gives a point: how many instances there are, how many of them nobody of their like
-//! refers to (`in=0`: the heads of lists, the roots of trees), how many references each
-//! slot holds (`.next`), and how many each slot of another class holds to them (`List.head`).
+//! A measure gives a point, which has a number for each [`Count`]: the instances, those
+//! that no other of them refers to (`in=0`: heads of lists, roots of trees), the references
+//! of each slot (`.next`), and the references of each slot of another class (`List.head`).
 //! A relation is a sum of these that is 0 at every point that was learnt. Relations have
-//! no constant term, so that what was learnt of one list holds of ten.
+//! no constant term, so that what was learnt from one list also holds for ten.
 //!
-//! All that must be kept of the points is a basis: a relation that holds for these holds
-//! for all sums of them, and other points would have become part of the basis. Beside it stand a
-//! few of the others, which confirm it. A point that comes again, because the program is
-//! idle, does the same all over, or the same heap was learnt twice, proves nothing.
+//! It is enough to keep a basis of the points. A relation that holds for the basis holds for
+//! all sums of it, and any other point would have become part of the basis. A few of the
+//! other points are kept to confirm it. A point that was seen before proves nothing: the
+//! program may be idle, or the same heap was learnt twice.
 //!
-//! First the relations that a person would look for are tried, slot by slot; then whatever
-//! else depends on the rest, if it is simple. Roots are left out: they come and go.
+//! First the relations that a person would look for are tried, slot by slot. Then any other
+//! simple dependency is. Roots of the heap are not counted: they change all the time.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Measure;
 use super::modular::Echelon;
+use super::{Count, Measure, Referrer};
+use crate::slot::SlotName;
 
-/// The counts of one measure, by name.
-pub(super) type Point = BTreeMap<String, i64>;
+/// The counts of one measure.
+pub(super) type Point = BTreeMap<Count, i64>;
 
-/// A sum of counts that is always 0.
+/// A sum that is always 0: of [`Count`]s, or of [`HashSum`](super::HashSum)s.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Relation {
+#[serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de> + Ord"))]
+pub struct Relation<T> {
     /// What is added up, and how many times.
-    pub terms: BTreeMap<String, i64>,
+    pub terms: BTreeMap<T, i64>,
     /// Set by a person who does not want it tested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
@@ -41,33 +42,30 @@ pub struct Relation {
 #[serde(deny_unknown_fields)]
 pub struct Relations {
     /// What holds.
-    pub hold: Vec<Relation>,
-    /// Points of which no one is a sum of others.
+    pub hold: Vec<Relation<Count>>,
+    /// Points of which none is a sum of others.
     basis: Vec<Point>,
-    /// Points that are sums of these, no two alike, as many as are needed to believe what nobody
-    /// would have looked for.
+    /// Different points that are sums of these: as many as are needed to believe a relation
+    /// that is not an obvious one.
     confirming: Vec<Point>,
 }
 
-pub(super) const INSTANCES: &str = "instances";
-pub(super) const HEADS: &str = "in=0";
-
-/// Points that the obvious relations need to be believed.
+/// Points that an obvious relation needs to be believed.
 const ENOUGH_POINTS: usize = 3;
-/// Points that must have confirmed a relation which nobody would have looked for.
+/// Points that must have confirmed any other relation.
 const ENOUGH_CONFIRMED: usize = 5;
-/// A relation with more terms is an accident, or cannot be understood.
+/// A relation with more terms is an accident, or too hard to understand.
 const MOST_TERMS: usize = 4;
 /// With more counts, only the obvious relations are looked for.
 const MOST_COUNTS: usize = 40;
 
-/// The largest count that a heap can have, and the most times that one is added up: with these,
-/// sums do not overflow.
+/// The largest count that a heap can have, and the largest factor of a term. Sums of these
+/// do not overflow.
 const MOST_COUNTED: i64 = 1 << 48;
 const MOST_TIMES: i64 = 1 << 20;
 
 impl Relations {
-    /// Whether all numbers can have been counted. The error says which cannot.
+    /// Checks that all numbers can have been counted. The error says which cannot.
     pub(super) fn check(&self) -> Result<(), String> {
         for point in self.basis.iter().chain(&self.confirming) {
             for (name, &count) in point {
@@ -85,7 +83,7 @@ impl Relations {
         self.update();
     }
 
-    /// Learns what another has learnt. What both have met counts once.
+    /// Learns what another has learnt. A point that both have seen counts once.
     pub(super) fn merge(&mut self, other: Self) {
         let confirming = std::mem::take(&mut self.confirming);
         let others = confirming.into_iter().chain(other.confirming);
@@ -106,13 +104,13 @@ impl Relations {
         if again || point.values().all(|&count| count == 0) {
             return;
         }
-        let mut names: Vec<&str> = self.names();
-        names.extend(point.keys().map(String::as_str));
-        names.sort_unstable();
-        names.dedup();
-        let rows = self.basis.iter().map(|point| row(&names, point));
-        let mut known = Echelon::new(names.len(), rows);
-        if known.add(&row(&names, &point)) {
+        let mut counts = self.counts();
+        counts.extend(point.keys());
+        counts.sort_unstable();
+        counts.dedup();
+        let rows = self.basis.iter().map(|point| row(&counts, point));
+        let mut known = Echelon::new(counts.len(), rows);
+        if known.add(&row(&counts, &point)) {
             self.basis.push(point);
             self.confirming.clear();
         } else if self.confirming.len() < ENOUGH_CONFIRMED {
@@ -120,27 +118,22 @@ impl Relations {
         }
     }
 
-    fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self
-            .basis
-            .iter()
-            .flatten()
-            .map(|it| it.0.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    /// Returns all that is counted in the basis.
+    fn counts(&self) -> Vec<&Count> {
+        let mut counts: Vec<&Count> = self.basis.iter().flat_map(BTreeMap::keys).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts
     }
 
-    /// Looks for the relations that hold now. What a person has said about one stands.
+    /// Finds the relations that hold now. Those that a person ignored stay ignored.
     fn update(&mut self) {
         let mut found = self.find();
         for relation in &mut found {
             let before = self.hold.iter().find(|it| it.terms == relation.terms);
             relation.ignored = before.is_some_and(|it| it.ignored);
         }
-        // Those that were ignored stay on the list, and so do those that a person has added,
-        // unless they no longer hold.
+        // Those that a person has added stay on the list while they hold.
         for relation in std::mem::take(&mut self.hold) {
             let known = found.iter().any(|it| it.terms == relation.terms);
             if !known && self.basis.iter().all(|point| relation.value(point) == 0) {
@@ -150,62 +143,59 @@ impl Relations {
         self.hold = found;
     }
 
-    fn find(&self) -> Vec<Relation> {
-        let mut names = self.names();
+    fn find(&self) -> Vec<Relation<Count>> {
+        let mut counts = self.counts();
         if self.basis.len() + self.confirming.len() < ENOUGH_POINTS {
             return Vec::new();
         }
-        // What relations are solved for comes last.
-        let order = |name: &str| match name {
-            INSTANCES => 0,
-            HEADS => 2,
-            name if name.starts_with('.') => 3,
-            _ => 1,
-        };
-        names.sort_by_key(|name| (order(name), *name));
-        let mut chosen: Vec<Relation> = Vec::new();
-        let mut independent = Echelon::new(names.len(), std::iter::empty());
-        let mut choose = |relation: Relation| {
+        // Relations are solved for what comes last.
+        counts.sort_by_key(|count| (order(count), *count));
+        let mut chosen: Vec<Relation<Count>> = Vec::new();
+        let mut independent = Echelon::new(counts.len(), std::iter::empty());
+        let mut choose = |relation: Relation<Count>| {
             let holds = self.basis.iter().all(|point| relation.value(point) == 0);
-            let new = holds && independent.add(&row(&names, &relation.terms));
+            let new = holds && independent.add(&row(&counts, &relation.terms));
             if new {
                 chosen.push(relation);
             }
             holds
         };
-        let never_heads = self.basis.iter().all(|it| count(it, HEADS) == 0);
-        let holders = names.iter().filter(|name| order(name) == 1);
-        let (elements, others): (Vec<&str>, Vec<&str>) =
-            holders.partition(|name| name.ends_with("[*]"));
-        let heads = Some(HEADS).filter(|_| !never_heads);
-        // How many structures there are, perhaps.
-        let structures: Vec<&str> = heads.into_iter().chain(elements).chain(others).collect();
-        let slots: Vec<&str> = names.iter().filter(|it| order(it) == 3).copied().collect();
+        let never_heads = self.basis.iter().all(|it| number(it, &Count::Heads) == 0);
+        let holders = counts.iter().copied();
+        let holders = holders.filter(|count| order(count) == Order::Holder);
+        let is_elements = |count: &&Count| matches!(count, Count::References(Referrer::Other(slot)) if slot.is_elements());
+        let (elements, others): (Vec<&Count>, Vec<&Count>) = holders.partition(is_elements);
+        let heads = Some(&Count::Heads).filter(|_| !never_heads);
+        // What may be the number of structures.
+        let structures: Vec<&Count> = heads.into_iter().chain(elements).chain(others).collect();
+        let slots = counts.iter().copied();
+        let slots: Vec<&Count> = slots.filter(|it| order(it) == Order::Slot).collect();
         let mut open = Vec::new();
         for &slot in &slots {
-            let full = choose(Relation::new(&[(slot, 1), (INSTANCES, -1)]));
-            let one_fewer =
-                |structure: &&str| Relation::new(&[(slot, 1), (INSTANCES, -1), (structure, 1)]);
+            let full = choose(Relation::new(&[(slot, 1), (&Count::Instances, -1)]));
+            let one_fewer = |structure: &&Count| {
+                Relation::new(&[(slot, 1), (&Count::Instances, -1), (structure, 1)])
+            };
             if !full && !structures.iter().map(one_fewer).any(&mut choose) {
                 open.push(slot);
             }
         }
         for (at, &a) in open.iter().enumerate() {
             for &b in &open[at + 1..] {
-                let both = |structure: &&str| {
-                    Relation::new(&[(a, 1), (b, 1), (INSTANCES, -1), (structure, 1)])
+                let both = |structure: &&Count| {
+                    Relation::new(&[(a, 1), (b, 1), (&Count::Instances, -1), (structure, 1)])
                 };
                 let _ = structures.iter().map(both).any(&mut choose)
                     || choose(Relation::new(&[(a, 1), (b, -1)]));
             }
         }
-        if self.confirming.len() < ENOUGH_CONFIRMED || names.len() > MOST_COUNTS {
+        if self.confirming.len() < ENOUGH_CONFIRMED || counts.len() > MOST_COUNTS {
             return chosen;
         }
-        let rows = self.basis.iter().map(|point| row(&names, point));
-        let known = Echelon::new(names.len(), rows);
-        for column in (0..names.len()).filter(|&column| order(names[column]) >= 2) {
-            if let Some(relation) = solve(&known, &names, column)
+        let rows = self.basis.iter().map(|point| row(&counts, point));
+        let known = Echelon::new(counts.len(), rows);
+        for column in (0..counts.len()).filter(|&column| order(counts[column]) >= Order::Heads) {
+            if let Some(relation) = solve(&known, &counts, column)
                 && relation.terms.len() <= MOST_TERMS
             {
                 choose(relation);
@@ -215,14 +205,32 @@ impl Relations {
     }
 }
 
-/// What a column is the sum of, in whole numbers.
-fn solve(known: &Echelon, names: &[&str], column: usize) -> Option<Relation> {
+/// The order of the columns in which relations are solved.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Instances,
+    Holder,
+    Heads,
+    Slot,
+}
+
+fn order(count: &Count) -> Order {
+    match count {
+        Count::Instances => Order::Instances,
+        Count::Heads => Order::Heads,
+        Count::References(Referrer::Other(_)) => Order::Holder,
+        Count::References(Referrer::Own(_)) => Order::Slot,
+    }
+}
+
+/// Returns a column as a sum of others, in whole numbers.
+fn solve(known: &Echelon, counts: &[&Count], column: usize) -> Option<Relation<Count>> {
     let sum = known.sum(column)?;
     let factor = sum.iter().fold(1, |all, &(_, _, bottom)| lcm(all, bottom));
-    let mut terms = vec![(names[column], factor)];
+    let mut terms = vec![(counts[column], factor)];
     terms.extend(
         sum.iter()
-            .map(|&(at, top, bottom)| (names[at], -top * factor / bottom)),
+            .map(|&(at, top, bottom)| (counts[at], -top * factor / bottom)),
     );
     Some(Relation::new(&terms))
 }
@@ -235,28 +243,34 @@ fn lcm(a: i64, b: i64) -> i64 {
     a / x * b
 }
 
-fn row(names: &[&str], point: &Point) -> Vec<i64> {
-    names.iter().map(|name| count(point, name)).collect()
+fn row(counts: &[&Count], point: &Point) -> Vec<i64> {
+    counts.iter().map(|count| number(point, count)).collect()
 }
 
-fn count(point: &Point, name: &str) -> i64 {
-    point.get(name).copied().unwrap_or(0)
+/// Returns a count at a point.
+pub(super) fn number(point: &Point, count: &Count) -> i64 {
+    point.get(count).copied().unwrap_or(0)
 }
 
-/// What is counted of a structure, by name.
+/// Returns what is counted of a structure.
 pub(super) fn point(measure: &Measure) -> Point {
     let mut point = Point::new();
-    point.insert(INSTANCES.into(), measure.instances as i64);
-    point.insert(HEADS.into(), measure.degrees.incoming[0] as i64);
-    let slots = measure.slots.iter();
-    point.extend(slots.map(|(slot, &count)| (format!(".{slot}"), count as i64)));
-    let holders = measure.holders.iter();
-    point.extend(holders.map(|(slot, &count)| (slot.clone(), count as i64)));
+    point.insert(Count::Instances, measure.instances as i64);
+    point.insert(Count::Heads, measure.degrees.incoming[0] as i64);
+    let own = |(slot, &count): (&SlotName, &u64)| {
+        (Count::References(Referrer::Own(slot.clone())), count as i64)
+    };
+    point.extend(measure.slots.iter().map(own));
+    let other = |(slot, &count): (&SlotName, &u64)| {
+        let referrer = Referrer::Other(slot.clone());
+        (Count::References(referrer), count as i64)
+    };
+    point.extend(measure.holders.iter().map(other));
     point
 }
 
-impl Relation {
-    /// Whether it can be added up.
+impl<T: Clone + Ord + fmt::Display> Relation<T> {
+    /// Checks that it can be added up.
     pub(super) fn check(&self) -> Result<(), String> {
         for (name, &times) in &self.terms {
             if !(-MOST_TIMES..=MOST_TIMES).contains(&times) {
@@ -266,38 +280,40 @@ impl Relation {
         Ok(())
     }
 
-    fn new(terms: &[(&str, i64)]) -> Self {
-        Self::of(terms.iter().map(|&(name, times)| (name.into(), times)))
+    fn new(terms: &[(&T, i64)]) -> Self {
+        Self::of(terms.iter().map(|&(term, times)| (term.clone(), times)))
     }
 
-    pub(super) fn of(terms: impl IntoIterator<Item = (String, i64)>) -> Self {
+    pub(super) fn of(terms: impl IntoIterator<Item = (T, i64)>) -> Self {
         let mut all = BTreeMap::new();
-        for (name, times) in terms {
-            *all.entry(name).or_insert(0) += times;
+        for (term, times) in terms {
+            *all.entry(term).or_insert(0) += times;
         }
         Self {
             terms: all,
             ignored: false,
         }
     }
+}
 
-    /// The sum at a point: 0 where the relation holds.
+impl Relation<Count> {
+    /// Returns the sum at a point: 0 where the relation holds.
     pub(super) fn value(&self, point: &Point) -> i128 {
         let terms = self.terms.iter();
         terms
-            .map(|(name, &times)| times as i128 * count(point, name) as i128)
+            .map(|(count, &times)| times as i128 * number(point, count) as i128)
             .sum()
     }
 }
 
-impl fmt::Display for Relation {
+impl<T: fmt::Display> fmt::Display for Relation<T> {
     /// `.next + List.head = instances`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = |sign: i64| {
             let terms = self.terms.iter().filter(|it| it.1 * sign > 0);
             let terms: Vec<String> = terms
                 .map(|(name, times)| match times.abs() {
-                    1 => name.clone(),
+                    1 => name.to_string(),
                     times => format!("{times}·{name}"),
                 })
                 .collect();
@@ -314,15 +330,18 @@ impl fmt::Display for Relation {
 mod tests {
     use super::*;
 
+    const INSTANCES: &str = "instances";
+    const HEADS: &str = "in=0";
+
+    fn point(counts: &[(&str, i64)]) -> Point {
+        let named = |&(name, n): &(&str, i64)| (name.parse().unwrap(), n);
+        counts.iter().map(named).collect()
+    }
+
     fn learnt(points: &[&[(&str, i64)]]) -> Relations {
         let mut relations = Relations::default();
-        for point in points {
-            relations.add(
-                point
-                    .iter()
-                    .map(|&(name, n)| (name.to_string(), n))
-                    .collect(),
-            );
+        for counts in points {
+            relations.add(point(counts));
         }
         relations.update();
         relations
@@ -381,7 +400,7 @@ mod tests {
 
     #[test]
     fn what_is_ignored_stays_so() {
-        let point = |n: i64| Point::from([(INSTANCES.into(), n), (".data".into(), n)]);
+        let point = |n: i64| point(&[(INSTANCES, n), (".data", n)]);
         let mut relations = Relations::default();
         for n in 1..5 {
             relations.add(point(n));

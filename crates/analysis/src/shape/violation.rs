@@ -1,8 +1,8 @@
-//! Violations: how a structure differs from what was learnt of it, and as a finding.
+//! Violations: how a structure differs from its profile, and as a finding.
 
 use heaphound_heap::finding::{Finding, Named, Severity};
 
-use super::{Relation, Shape};
+use super::{Count, Degree, HashSum, Metric, Referrer, Relation, Shape};
 
 /// An invariant that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,45 +13,106 @@ pub struct Violation {
     pub looked_like: Shape,
     /// What does not hold.
     pub broken: Broken,
-    /// What it should be.
-    pub expected: String,
-    /// How many objects have that degree, or how many references a relation is off by; 0 if
-    /// that is not known.
-    pub count: u64,
-    /// Whether there are fewer than there should be; then no object that has the degree offends.
-    pub fewer: bool,
-    /// What it is.
-    pub found: String,
 }
 
 /// What does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Broken {
-    /// A degree metric: `in=2`.
-    Degree(String),
-    /// An exact relation.
-    Relation(Relation),
-    /// References that matched each other, as in a tree whose nodes know their parents.
-    Match(Relation),
+    /// Too many or too few objects have a degree.
+    Degree {
+        /// `in=2`
+        degree: Degree,
+        /// How many have it in correct structures.
+        expected: Metric,
+        /// How many have it here.
+        count: u64,
+        /// All objects of the structure.
+        instances: u64,
+    },
+    /// An exact relation does not hold.
+    Relation {
+        /// The relation.
+        relation: Relation<Count>,
+        /// The counts that it is about.
+        counts: Vec<(Count, i64)>,
+        /// Their sum, which should be 0.
+        excess: i128,
+    },
+    /// References that matched each other, as in a tree whose nodes know their parents, do
+    /// not.
+    Match(Relation<HashSum>),
+}
+
+impl Broken {
+    /// Returns whether there are fewer objects or references than there should be.
+    pub fn is_too_few(&self) -> bool {
+        match self {
+            Self::Degree {
+                expected,
+                count,
+                instances,
+                ..
+            } => expected.exceeds(*count, *instances),
+            Self::Relation { excess, .. } => *excess < 0,
+            Self::Match(_) => false,
+        }
+    }
+
+    /// Returns what should be.
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Degree { expected, .. } => expected.to_string(),
+            Self::Relation { relation, .. } => relation.to_string(),
+            Self::Match(relation) => relation.to_string(),
+        }
+    }
+
+    /// Returns what is.
+    pub fn found(&self) -> String {
+        match self {
+            Self::Degree {
+                expected,
+                count,
+                instances,
+                ..
+            } => match expected {
+                Metric::Quirk(_) => count.to_string(),
+                Metric::Range(..) => {
+                    format!("{:.2} %", 100.0 * *count as f64 / *instances as f64)
+                }
+            },
+            Self::Relation { counts, excess, .. } => {
+                let counts = counts.iter().map(|(count, it)| format!("{count} = {it}"));
+                let counts: Vec<String> = counts.collect();
+                let too = match *excess > 0 {
+                    true => "more",
+                    false => "fewer",
+                };
+                format!("{}: {} {too}", counts.join(", "), excess.unsigned_abs())
+            }
+            Self::Match(_) => "others".into(),
+        }
+    }
 }
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Degree(name) => f.write_str(name),
-            Self::Relation(relation) | Self::Match(relation) => write!(f, "{relation}"),
+            Self::Degree { degree, .. } => write!(f, "{degree}"),
+            Self::Relation { relation, .. } => write!(f, "{relation}"),
+            Self::Match(relation) => write!(f, "{relation}"),
         }
     }
 }
 
-/// Violations as findings, one for each class. It is known by the class and the slots whose
-/// relations are broken.
+/// Returns violations as findings, one for each class. A finding is identified by the class
+/// and the slots whose relations are broken.
 pub fn findings(violations: &[Violation], collection: Option<u64>) -> Vec<Finding> {
     let classes = violations.chunk_by(|a, b| a.class == b.class);
     classes.map(|it| finding(it, collection)).collect()
 }
 
-/// The violations of one class, at least one, as a finding.
+/// Returns the violations of one class, at least one, as a finding.
 fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
     let first = &violations[0];
     let named = |name: String| Named {
@@ -61,19 +122,19 @@ fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
     let mut slots: Vec<String> = Vec::new();
     let mut notes = Vec::new();
     for violation in violations {
-        match &violation.broken {
-            Broken::Degree(name) => notes.push(format!(
-                "{name}: expected {}, found {}",
-                violation.expected, violation.found
-            )),
+        let broken = &violation.broken;
+        let difference = format!("expected {}, found {}", broken.expected(), broken.found());
+        match broken {
+            Broken::Degree { degree, .. } => notes.push(format!("{degree}: {difference}")),
             Broken::Match(relation) => notes.push(format!("not the same objects: {relation}")),
-            Broken::Relation(relation) => {
-                notes.push(format!(
-                    "expected {}, found {}",
-                    violation.expected, violation.found
-                ));
-                let own = relation.terms.keys().filter(|name| name.starts_with('.'));
-                slots.extend(own.map(|slot| format!("{}{slot}", violation.class)));
+            Broken::Relation { relation, .. } => {
+                notes.push(difference);
+                slots.extend(relation.terms.keys().filter_map(|count| match count {
+                    Count::References(own @ Referrer::Own(_)) => {
+                        Some(format!("{}{own}", violation.class))
+                    }
+                    _ => None,
+                }));
             }
         }
     }

@@ -1,20 +1,20 @@
-//! Counting while a collector marks.
+//! Counts while a collector marks.
 //!
-//! Each worker has counters of its own. It tells them an object when it is first seen
-//! (its class and size are known then), and an edge when it arrives: its target's class and
-//! size are in the cache then, and its slot has come along as a tag. Sums do not depend on
-//! who counted what, so the summary is the same to the last byte at any number of threads.
+//! Each worker has its own counters. It counts an object when it is first seen, because its
+//! class and size are known then. It counts an edge when it arrives: the class and the size of
+//! the target are in the cache then, and the slot is carried along as a tag. Sums do not depend
+//! on which worker counted what, so the summary is the same at any number of threads.
 //!
-//! A file may claim sizes that no heap has: volumes stop at the largest number.
+//! A file may claim sizes that no heap has, so volumes saturate.
 //!
-//! Memory depends on classes and on kinds of edges, which are about as many, not on the heap.
+//! Memory depends on the number of classes and kinds of edges, not on the size of the heap.
 
 use heaphound_heap::ClassId;
 
 use super::{ClassTotal, SlotEdge, Summary};
 use crate::slot::{SlotId, SlotIds};
 
-/// What one worker has counted.
+/// The counts of one worker.
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// By class id.
@@ -36,7 +36,7 @@ struct Lead {
 }
 
 impl Counters {
-    /// Counters for these slots and their classes. More may turn up.
+    /// Returns counters for these slots and their classes. More may be added.
     pub fn new(ids: &SlotIds) -> Self {
         Self {
             classes: vec![ClassTotal::default(); ids.classes() + 1],
@@ -45,7 +45,7 @@ impl Counters {
         }
     }
 
-    /// An object is seen for the first time.
+    /// Counts an object, the first time it is seen.
     #[inline]
     pub fn object(&mut self, class: ClassId, bytes: usize) {
         if class.0 as usize >= self.classes.len() {
@@ -56,8 +56,8 @@ impl Counters {
         total.volume_bytes = total.volume_bytes.saturating_add(bytes as u64);
     }
 
-    /// An edge from a slot arrives at an object of that class and size; from
-    /// [`SlotId::ROOT`], if it comes from a root.
+    /// Counts an edge from a slot to an object of that class and size. The slot is
+    /// [`SlotId::ROOT`] for an edge from a root.
     #[inline]
     pub fn edge(&mut self, slot: SlotId, to: ClassId, bytes: usize) {
         match self.first.get_mut(slot.0 as usize) {
@@ -69,7 +69,7 @@ impl Counters {
         }
     }
 
-    /// An edge that does not lead where its slot led first.
+    /// Counts an edge to another class than the slot's first.
     #[inline(never)]
     fn elsewhere(&mut self, slot: SlotId, to: ClassId, bytes: u64) {
         match self.first.get_mut(slot.0 as usize) {
@@ -84,7 +84,7 @@ impl Counters {
         }
     }
 
-    /// As so many calls of [`Counters::object`].
+    /// Counts several objects at once, as calls of [`Counters::object`] do.
     pub fn add_objects(&mut self, class: ClassId, objects: u64, volume_bytes: u64) {
         if class.0 as usize >= self.classes.len() {
             self.grow(class);
@@ -94,7 +94,7 @@ impl Counters {
         total.volume_bytes = total.volume_bytes.saturating_add(volume_bytes);
     }
 
-    /// As so many calls of [`Counters::edge`].
+    /// Counts several edges at once, as calls of [`Counters::edge`] do.
     pub fn add_edges(&mut self, slot: SlotId, to: ClassId, references: u64, volume_bytes: u64) {
         let row = self.edges.row((slot.0 as u64) << 32 | to.0 as u64);
         row.references += references;
@@ -107,7 +107,7 @@ impl Counters {
             .resize(class.0 as usize + 1, ClassTotal::default());
     }
 
-    /// What all workers have counted together.
+    /// Returns the counts of all workers together.
     pub fn merge(workers: impl IntoIterator<Item = Self>) -> Summary {
         let mut classes: Vec<ClassTotal> = Vec::new();
         let mut edges = Vec::new();
@@ -195,7 +195,7 @@ impl EdgeTable {
         row.volume_bytes = row.volume_bytes.saturating_add(bytes);
     }
 
-    /// The row of a key, which it gets if it has none.
+    /// Returns the row of a key, which it gets if it has none.
     #[inline]
     fn row(&mut self, key: u64) -> &mut Row {
         let at = self.find(key);
@@ -205,7 +205,7 @@ impl EdgeTable {
         }
     }
 
-    /// Where a key is, or the free row where it belongs.
+    /// Returns where a key is, or the free row where it belongs.
     #[inline]
     fn find(&self, key: u64) -> usize {
         let mask = self.rows.len() - 1;
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_classes_take_little_memory() {
-        // None is known before: all turn up as it counts.
+        // No slot is known at the beginning.
         let mut counters = Counters::new(&SlotIds::default());
         for class in 1..=10_000 {
             counters.object(ClassId(class), 24);

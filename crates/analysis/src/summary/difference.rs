@@ -1,27 +1,27 @@
-//! What has changed from one summary to another.
+//! The differences between two summaries.
 
 use heaphound_heap::ClassId;
 
 use super::{ClassTotal, Summary};
 
-/// A class of which there is more or less than before.
+/// A class that has grown or shrunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Difference {
     /// The class.
     pub class: ClassId,
-    /// What there was of it.
+    /// Its totals before.
     pub before: ClassTotal,
-    /// What there is of it.
+    /// Its totals after.
     pub after: ClassTotal,
 }
 
 impl Difference {
-    /// How many bytes there are more than before.
+    /// Returns how many bytes there are more than before.
     pub fn volume_bytes(&self) -> i64 {
         difference(self.before.volume_bytes, self.after.volume_bytes)
     }
 
-    /// How many objects there are more than before.
+    /// Returns how many objects there are more than before.
     pub fn objects(&self) -> i64 {
         difference(self.before.objects, self.after.objects)
     }
@@ -36,8 +36,9 @@ fn difference(before: u64, after: u64) -> i64 {
 }
 
 impl Summary {
-    /// The classes that have other volumes or numbers of objects in a later summary, what has
-    /// grown most first. Both are of one heap, or of one [`Series`](crate::series::Series).
+    /// Returns the classes that have other volumes or numbers of objects in a later summary,
+    /// what has grown most first. Both are of one heap, or of one
+    /// [`Series`](crate::series::Series).
     pub fn differences(&self, later: &Self) -> Vec<Difference> {
         let count = self.classes.len().max(later.classes.len()) as u32;
         let all = (1..count).map(ClassId).map(|class| Difference {

@@ -33,7 +33,7 @@ pub struct Summary {
     edges: Vec<SlotEdge>,
 }
 
-/// What there is of a class: a node of both graphs.
+/// The totals of a class: a node of both graphs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClassTotal {
     /// Live objects.
@@ -71,8 +71,8 @@ pub struct PointsFrom {
 }
 
 impl Summary {
-    /// A summary of these counts. `classes` is by class id, from 0, which stands for none;
-    /// of edges with the same slot and target the sum is kept.
+    /// Returns the summary of these counts. `classes` is by class id, from 0, which stands for
+    /// no class. Edges with the same slot and target are added up.
     pub fn new(mut classes: Vec<ClassTotal>, mut edges: Vec<SlotEdge>) -> Self {
         edges.sort_unstable_by_key(|edge| (edge.slot, edge.to));
         edges.dedup_by(|again, kept| {
@@ -91,39 +91,40 @@ impl Summary {
             classes[at].roots += edge.references;
         }
         let used = |total: &ClassTotal| *total != ClassTotal::default();
-        // As many rows as there are classes in use, whoever has counted.
+        // As many rows as there are classes in use, however many workers counted.
         classes.truncate(classes.iter().rposition(used).map_or(0, |last| last + 1));
         edges.shrink_to_fit();
         classes.shrink_to_fit();
         Self { classes, edges }
     }
 
-    /// What there is of a class.
+    /// Returns the totals of a class.
     pub fn class(&self, class: ClassId) -> ClassTotal {
         let found = self.classes.get(class.0 as usize);
         found.copied().unwrap_or_default()
     }
 
-    /// The classes that have live objects, in the order of their ids.
+    /// Returns the classes that have live objects, in the order of their ids.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, ClassTotal)> + '_ {
         let all = self.classes.iter().enumerate();
         let live = all.filter(|(_, total)| total.objects > 0);
         live.map(|(id, total)| (ClassId(id as u32), *total))
     }
 
-    /// The edges of the field-wise graph, by slot, then by target.
+    /// Returns the edges of the field-wise graph, by slot, then by target.
     pub fn edges(&self) -> &[SlotEdge] {
         &self.edges
     }
 
-    /// The edges that leave a slot, by target.
+    /// Returns the edges that leave a slot, by target.
     pub fn edges_of(&self, slot: SlotId) -> &[SlotEdge] {
         let start = self.edges.partition_point(|edge| edge.slot < slot);
         let rest = &self.edges[start..];
         &rest[..rest.partition_point(|edge| edge.slot == slot)]
     }
 
-    /// The edges of the points-from graph, by class, then by the class that points to it.
+    /// Returns the edges of the points-from graph, by class, then by the class that points to
+    /// it.
     pub fn points_from(&self, ids: &SlotIds) -> Vec<PointsFrom> {
         let edge = |edge: &SlotEdge| {
             Some(PointsFrom {
@@ -146,18 +147,18 @@ impl Summary {
         edges
     }
 
-    /// Live objects of all classes.
+    /// Returns the number of live objects of all classes.
     pub fn objects(&self) -> u64 {
         self.classes.iter().map(|total| total.objects).sum()
     }
 
-    /// The volume of all classes.
+    /// Returns the volume of all classes.
     pub fn volume_bytes(&self) -> u64 {
         let volumes = self.classes.iter().map(|total| total.volume_bytes);
         volumes.fold(0, u64::saturating_add)
     }
 
-    /// Bytes of memory that the summary takes.
+    /// Returns the bytes of memory that the summary takes.
     pub fn memory_bytes(&self) -> usize {
         self.classes.capacity() * size_of::<ClassTotal>()
             + self.edges.capacity() * size_of::<SlotEdge>()

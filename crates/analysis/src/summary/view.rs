@@ -6,7 +6,7 @@ use heaphound_heap::trace::{Filter, Phase, Traceable, Visitor, Visits};
 use super::{Counters, Summary};
 use crate::slot::{SlotId, SlotIds};
 
-/// The summary of what lives in a view, counted on this thread.
+/// Returns the summary of what lives in a view, counted on this thread.
 pub fn summarize<T: Traceable>(view: &T) -> Summary {
     let ids = SlotIds::new(view.classes());
     let mut counters = Counters::new(&ids);
@@ -17,7 +17,7 @@ pub fn summarize<T: Traceable>(view: &T) -> Summary {
     Counters::merge([counters])
 }
 
-/// The summary of what lives in a view that can be shared, counted on several threads.
+/// Returns the summary of what lives in a view that can be shared, counted on several threads.
 pub fn summarize_on<T: Traceable + Sync>(view: &T, threads: usize) -> Summary {
     let ids = SlotIds::new(view.classes());
     let objects = live(view, threads);
@@ -47,7 +47,7 @@ fn count_roots<T: Traceable>(view: &T, counters: &mut Counters) {
     });
 }
 
-/// Every live object once, in any order.
+/// Returns every live object once, in any order.
 pub(crate) fn live<T: Traceable>(view: &T, threads: usize) -> Vec<T::Object> {
     let mut starts = Vec::new();
     view.for_each_root_target(RootSet::All, |object| starts.push(object));
@@ -77,7 +77,7 @@ impl<O: Copy + Send> Visitor<O> for Live<O> {
     }
 }
 
-/// Deals items out to threads; answers what each made of its share, at least one.
+/// Divides items among threads. Returns the result of each, at least one.
 pub(crate) fn on_threads<I: Sync, R: Send>(
     items: &[I],
     threads: usize,

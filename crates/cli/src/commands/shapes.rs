@@ -105,6 +105,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
 }
 
 fn structure(measure: &Measure) -> Structure {
+    let slots = measure.slots.iter();
     Structure {
         class: measure.class.clone(),
         through: measure.through.clone(),
@@ -113,7 +114,7 @@ fn structure(measure: &Measure) -> Structure {
         bytes: measure.volume_bytes,
         incoming: measure.degrees.incoming,
         outgoing: measure.degrees.outgoing,
-        slots: measure.slots.clone(),
+        slots: slots.map(|(slot, it)| (slot.to_string(), *it)).collect(),
     }
 }
 

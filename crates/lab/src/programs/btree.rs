@@ -28,12 +28,12 @@ struct LongBTreeNode {
 const WIDTH: usize = 8;
 
 impl LongBTree {
-    /// An empty tree.
+    /// Returns an empty tree.
     pub(super) fn new<'a>(m: &mut Mutator<'a>) -> Local<'a, LongBTree> {
         m.alloc(LongBTreeInit { root: None }).expect("room")
     }
 
-    /// What a key leads to.
+    /// Returns what a key leads to.
     pub(super) fn get<T: Managed>(&self, key: u64) -> Option<&T> {
         let mut node = self.root.get()?;
         while let Some(children) = node.children.get() {
@@ -162,7 +162,7 @@ impl LongBTreeNode {
         self.keys.get()[..self.len()].iter().map(|key| key.get())
     }
 
-    /// The child under which a key is, or would be.
+    /// Returns the child under which a key is, or would be.
     fn position(&self, key: u64) -> usize {
         self.keys()
             .take_while(|&it| it <= key)

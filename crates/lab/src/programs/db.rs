@@ -20,7 +20,7 @@ pub struct Options {
     pub operations: usize,
     /// Entries that the cache remembers.
     pub recent: usize,
-    /// Of so many operations one adds an entry and deletes another.
+    /// One of this many operations adds an entry and deletes another.
     pub exchange_every: usize,
     /// Whether it asserts.
     pub assertions: bool,
@@ -50,7 +50,7 @@ impl Options {
 
 /// Entries that the archive remembers.
 const ARCHIVED: usize = 16;
-/// Of so many exchanges one archives the entry instead of deleting it.
+/// One of this many exchanges archives the entry instead of deleting it.
 const ARCHIVE_EVERY: u64 = 10;
 /// Notes of an entry.
 const NOTES: usize = 2;

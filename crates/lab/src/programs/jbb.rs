@@ -33,7 +33,7 @@ pub struct Options {
     pub items: usize,
     /// Transactions for each company.
     pub transactions: usize,
-    /// After so many transactions an order table is emptied and destroyed.
+    /// After this many transactions an order table is emptied and destroyed.
     pub clear_every: Option<usize>,
     /// What it asserts.
     pub assertions: Assertions,
@@ -299,7 +299,7 @@ pub(crate) fn run_and_tell(
     outcome
 }
 
-/// Runs one company, and calls `each` after every so many transactions.
+/// Runs one company, and calls `each` after each `per_round` transactions.
 pub(crate) fn run_in_rounds(
     m: &mut Mutator<'_>,
     options: &Options,
@@ -325,7 +325,7 @@ pub(crate) fn run_in_rounds(
     outcome
 }
 
-/// Founds a company that stays, in the static `company`, and asserts nothing; answers a hundred
+/// Founds a company that stays, in the static `company`, and asserts nothing. Returns a hundred
 /// of its customers.
 pub(crate) fn settle<'a>(m: &mut Mutator<'a>, options: &Options) -> Vec<Local<'a, Object>> {
     let options = &Options {

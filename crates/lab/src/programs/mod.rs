@@ -4,7 +4,7 @@
 //! of its own, and assertions change nothing but what is reported.
 //!
 //! [`CASES`] pairs each bug with what is to be found. [`growing`] programs grow and should not;
-//! [`steady`] ones do not, whatever it looks like for a while.
+//! [`steady`] ones do not, even if they seem to for a while.
 //! [`unseen`] has more of both.
 
 mod btree;
@@ -50,7 +50,7 @@ pub enum Size {
     Large,
 }
 
-/// A bug, and what an assertion says about it.
+/// A bug, and the findings of the assertions about it.
 pub struct Case {
     /// What it is called in reports.
     pub name: &'static str,
@@ -153,7 +153,7 @@ fn last_order(size: Size, bug: bool, assertions: jbb::Assertions) -> jbb::Option
 }
 
 impl Case {
-    /// Runs it on a heap of its own, and answers what was found.
+    /// Runs it on a heap of its own. Returns what was found.
     pub fn find(&self, collector: Collector, size: Size, bug: bool) -> Vec<Finding> {
         let heap = builder(size).collector(collector).build().expect("a heap");
         keep_quiet(&heap);
@@ -163,8 +163,8 @@ impl Case {
         heap.findings().into_iter().map(|it| it.finding).collect()
     }
 
-    /// Whether these are the findings that the bug must give, and no others. A collection in
-    /// the middle of a transaction may start nearer, from a local.
+    /// Returns whether these are the findings that the bug must give, and no others. A
+    /// collection in the middle of a transaction may start nearer, from a local.
     pub fn is_found_by(&self, findings: &[Finding]) -> bool {
         let found: Vec<(&str, String)> = findings
             .iter()
@@ -193,7 +193,7 @@ pub fn keep_quiet(heap: &Heap) {
     }
 }
 
-/// A heap that is collected whenever it has doubled.
+/// Returns a heap that is collected whenever it has doubled.
 pub fn builder(size: Size) -> HeapBuilder {
     let least = match size {
         Size::Small => 256 << 10,
@@ -207,7 +207,7 @@ pub fn builder(size: Size) -> HeapBuilder {
         .growth(2.0)
 }
 
-/// A path by classes and slots: without objects' numbers, indices, and what repeats.
+/// Returns a path by classes and slots: without objects' numbers, indices, and what repeats.
 pub fn outline(path: &Path) -> String {
     let mut steps: Vec<String> = Vec::new();
     for hop in &path.hops {
@@ -240,7 +240,7 @@ impl Random {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// One below a limit.
+    /// Returns a number below a limit.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -248,13 +248,13 @@ impl Random {
         (self.0 >> 16) % limit
     }
 
-    /// One below a limit, small ones more often.
+    /// Returns a number below a limit, small ones more often.
     pub(crate) fn skewed(&mut self, limit: u64) -> u64 {
         let limit = 1 + self.below(limit);
         self.below(limit)
     }
 
-    /// An index of something that has so many.
+    /// Returns an index below a length.
     pub(crate) fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }

@@ -22,7 +22,7 @@ struct Link {
 }
 
 impl Queue {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub(super) fn new<'a>(m: &mut Mutator<'a>) -> Local<'a, Queue> {
         let init = QueueInit {
             count: 0,
@@ -32,7 +32,7 @@ impl Queue {
         m.alloc(init).expect("room")
     }
 
-    /// How many wait.
+    /// Returns how many wait.
     pub(super) fn len(&self) -> usize {
         self.count.get() as usize
     }

@@ -40,7 +40,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// What it is called in reports.
+    /// Returns what it is called in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sequential => "sequential",
@@ -50,13 +50,13 @@ impl Layout {
 }
 
 impl Skeleton {
-    /// Builds the structure, and answers the assertion about it.
+    /// Builds the structure. Returns the assertion about it.
     pub fn build(&self, m: &mut Mutator<'_>, shape: &Shape) -> Deal {
         (self.build)(&mut m.scope(), shape);
         self.assertion(m)
     }
 
-    /// The assertion, about what was built.
+    /// Returns the assertion, about what was built.
     pub fn assertion(&self, m: &Mutator<'_>) -> Deal {
         let assertion = Deal::named(self.name, self.text);
         self.hosts.iter().fold(assertion, |assertion, host| {
@@ -65,7 +65,7 @@ impl Skeleton {
     }
 }
 
-/// The program of that name.
+/// Returns the program of that name.
 pub fn find(name: &str) -> Option<&'static Skeleton> {
     SKELETONS.iter().find(|it| it.name == name)
 }
@@ -116,8 +116,7 @@ pub const SKELETONS: &[Skeleton] = &[
                 true => -1,
                 false => at as i64,
             });
-            let first = element(m, list, 0);
-            hold(m, "c", first);
+            hold_first(m, "c", list);
         },
     },
     Skeleton {
@@ -126,8 +125,7 @@ pub const SKELETONS: &[Skeleton] = &[
         hosts: &["c"],
         build: |m, shape| {
             let list = links(m, shape, (!shape.broken).then_some(0));
-            let first = element(m, list, 0);
-            hold(m, "c", first);
+            hold_first(m, "c", list);
         },
     },
     Skeleton {
@@ -167,8 +165,7 @@ pub const SKELETONS: &[Skeleton] = &[
                     node.data.set(3.1412);
                 }
             });
-            let first = element(m, list, 0);
-            hold(m, "list", first);
+            hold_first(m, "list", list);
         },
     },
     Skeleton {
@@ -178,8 +175,7 @@ pub const SKELETONS: &[Skeleton] = &[
         build: |m, shape| {
             let broken = shape.objects / 2;
             let list = numbers(m, shape, |at| !(shape.broken && at == broken) as i64);
-            let first = element(m, list, 0);
-            hold(m, "c", first);
+            hold_first(m, "c", list);
         },
     },
     Skeleton {
@@ -401,13 +397,19 @@ fn hold<T: Managed + ?Sized>(m: &Mutator<'_>, name: &str, object: Local<'_, T>) 
         .set(m, Some(m[object].as_object()));
 }
 
-/// A second way to an object in the middle.
+/// Holds the first of some nodes in a static.
+fn hold_first<T: Managed>(m: &Mutator<'_>, name: &str, nodes: Local<'_, RefArray<T>>) {
+    let first = element(m, nodes, 0);
+    hold(m, name, first);
+}
+
+/// Adds a second way to an object in the middle.
 fn hold_middle<T: Managed>(m: &Mutator<'_>, nodes: Local<'_, RefArray<T>>) {
     let middle = element(m, nodes, m[nodes].len() / 2);
     hold(m, "stray", middle);
 }
 
-/// Makes nodes, and answers them in the order in which they are to be linked.
+/// Makes nodes. Returns them in the order in which they are to be linked.
 fn nodes<'a, T: Managed>(
     m: &mut Mutator<'a>,
     shape: &Shape,
@@ -450,7 +452,7 @@ fn element<'a, T: Managed>(
     m.local(m[nodes][at].get().expect("all are there"))
 }
 
-/// A list whose last node leads to one of it, or nowhere.
+/// Returns a list whose last node leads to one of it, or nowhere.
 fn links<'a>(m: &mut Mutator<'a>, shape: &Shape, last: Option<usize>) -> Local<'a, RefArray<Link>> {
     let list = nodes(m, shape, shape.objects, |m| {
         m.alloc(LinkInit { next: None }).expect("room")
@@ -462,7 +464,7 @@ fn links<'a>(m: &mut Mutator<'a>, shape: &Shape, last: Option<usize>) -> Local<'
     list
 }
 
-/// A list of numbers.
+/// Returns a list of numbers.
 fn numbers<'a>(
     m: &mut Mutator<'a>,
     shape: &Shape,
@@ -496,8 +498,7 @@ fn doubly_linked_list(m: &mut Mutator<'_>, shape: &Shape) {
         node.prev.set(before.and_then(|at| elements[at].get()));
         node.next.set(elements.get(at + 1).and_then(Slot::get));
     });
-    let first = element(m, list, 0);
-    hold(m, "d", first);
+    hold_first(m, "d", list);
 }
 
 /// Half of the nodes are in the cache, and above the threshold.
@@ -534,11 +535,10 @@ fn session(m: &mut Mutator<'_>, shape: &Shape) {
         let last = element(m, list, shape.objects - 1);
         m[last].node.next.set(Some(&m[thread].serializable.node));
     }
-    let first = element(m, list, 0);
-    hold(m, "HttpSession", first);
+    hold_first(m, "HttpSession", list);
 }
 
-/// The children of a node in a binary tree that is filled level by level.
+/// Returns the children of a node in a binary tree that is filled level by level.
 fn children<T: Managed>(elements: &[Slot<T>], at: usize) -> [Option<&T>; 2] {
     [2 * at + 1, 2 * at + 2].map(|child| elements.get(child).and_then(Slot::get))
 }
@@ -560,8 +560,7 @@ fn tree(m: &mut Mutator<'_>, shape: &Shape) {
         let parent = at.checked_sub(1).map(|at| at / 2).filter(|_| !broken);
         node.parent.set(parent.and_then(|at| elements[at].get()));
     });
-    let root = element(m, all, 0);
-    hold(m, "t", root);
+    hold_first(m, "t", all);
 }
 
 fn heap(m: &mut Mutator<'_>, shape: &Shape) {
@@ -580,8 +579,7 @@ fn heap(m: &mut Mutator<'_>, shape: &Shape) {
         node.left.set(left);
         node.right.set(right);
     });
-    let root = element(m, all, 0);
-    hold(m, "h", root);
+    hold_first(m, "h", all);
 }
 
 /// Half of the nodes lead to the other half, which are leaves.

@@ -26,7 +26,7 @@ struct Entry {
 const CHAINS: usize = 16;
 
 impl HashTable {
-    /// An empty table.
+    /// Returns an empty table.
     pub(super) fn new<'a>(m: &mut Mutator<'a>) -> Local<'a, HashTable> {
         m.scoped(|m| {
             let entries = m.alloc_refs::<Entry>(CHAINS)?;
@@ -35,12 +35,12 @@ impl HashTable {
         .expect("room")
     }
 
-    /// How many keys there are.
+    /// Returns how many keys there are.
     pub(super) fn len(&self) -> usize {
         self.count.get() as usize
     }
 
-    /// What a key leads to.
+    /// Returns what a key leads to.
     pub(super) fn get<T: Managed>(&self, key: u64) -> Option<&T> {
         let mut entry = self.chain(key).get();
         while let Some(found) = entry {
@@ -75,7 +75,7 @@ impl HashTable {
         m[table].count.set(m[table].count.get() + 1);
     }
 
-    /// Takes a key out; answers whether it was there.
+    /// Removes a key. Returns whether it was there.
     pub(super) fn remove(&self, key: u64) -> bool {
         let mut slot = self.chain(key);
         while let Some(entry) = slot.get() {

@@ -12,7 +12,7 @@ pub(super) struct ArrayList {
 }
 
 impl ArrayList {
-    /// An empty list.
+    /// Returns an empty list.
     pub(super) fn new<'a>(m: &mut Mutator<'a>) -> Local<'a, ArrayList> {
         m.scoped(|m| {
             let elements = m.alloc_refs::<Object>(10)?;
@@ -21,7 +21,7 @@ impl ArrayList {
         .expect("room")
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(super) fn len(&self) -> usize {
         self.count.get() as usize
     }

@@ -5,7 +5,7 @@ use super::table::{change, count, put as put_table};
 use super::{BOLD, DIM, PLAIN};
 use crate::growth::{Differences, Growth};
 
-/// Puts what is known of a series in which so many classes grow.
+/// Puts a series of snapshots in which `growing` classes grow.
 pub fn put(page: &mut Page, growth: &Growth, growing: usize) {
     if let Some(differences) = &growth.differences {
         put_differences(page, growth, differences);

@@ -5,7 +5,7 @@ use super::table::{count, put as put_table};
 use super::{BOLD, DIM, PLAIN};
 use crate::info::{Amount, Info};
 
-/// Puts all that is known of a heap.
+/// Puts what a heap consists of.
 pub fn put(page: &mut Page, heap: &str, info: &Info) {
     page.put(BOLD, heap);
     page.end();

@@ -1,7 +1,7 @@
 //! Reports for people, on a terminal.
 //!
-//! The text has colours; whoever prints it where there are none strips them. Names come from
-//! files that strangers may have written, so `page.rs` lets no control character through.
+//! The text has colours. The caller strips them where they are not wanted. Names come from
+//! files that anybody may have written, so `page.rs` lets no control character through.
 
 mod growth;
 mod info;
@@ -51,14 +51,14 @@ pub fn report(heap: &str, report: &Report, width: usize) -> String {
     page.finish()
 }
 
-/// A finding as text for a terminal of that many columns.
+/// Returns a finding as text for a terminal of that many columns.
 pub fn finding(finding: &Finding, width: usize) -> String {
     let mut page = Page::new(width);
     put_finding(&mut page, finding);
     page.finish()
 }
 
-/// What is said of a job that could not be done.
+/// Returns the message of a job that could not be done, as text.
 pub fn error(message: &str) -> String {
     let mut page = Page::new(usize::MAX);
     page.put(style_of(Severity::Error), "error");
@@ -70,7 +70,7 @@ pub fn error(message: &str) -> String {
     page.finish()
 }
 
-/// An answer; in short, if findings say the rest.
+/// Puts an answer; in short, if a finding says the rest.
 fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
     match &answer.verdict {
         Verdict::Truth { yes, expected } => {
@@ -82,7 +82,7 @@ fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
             }
             page.end();
         }
-        // That there is none is all that can be said, and the finding says it.
+        // There is none, and the finding says so.
         Verdict::Set { members, .. } if in_short && members.of == Kind::Paths => {}
         Verdict::Set { members, expected } => {
             page.put(BOLD, &answer.message);
@@ -90,7 +90,7 @@ fn put_answer(page: &mut Page, answer: &Answer, in_short: bool) {
                 page.put(DIM, &format!(" (expected {})", expected.word()));
             }
             page.end();
-            // The evidence has the others, each with its path.
+            // The evidence shows the others, each with its path.
             if matches!(members.of, Kind::Objects | Kind::References) {
                 put_members(page, members);
             }
@@ -139,7 +139,7 @@ fn put_finding(page: &mut Page, finding: &Finding) {
     put_entry(page, "fingerprint", &finding.fingerprint().to_string());
 }
 
-/// A line with a title, unless there is nothing to say.
+/// Puts a line with a title, unless the text is empty.
 fn put_entry(page: &mut Page, title: &str, text: &str) {
     if !text.is_empty() {
         page.put(DIM, &format!("  {title}: "));

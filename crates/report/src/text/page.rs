@@ -1,15 +1,15 @@
-//! Where text is put: styled, and without a control character that we did not write.
+//! Collects text: styled, and without control characters from names.
 
 use anstyle::Style;
 
-/// Text in the making.
+/// Text that is being written.
 pub struct Page {
     out: String,
     width: usize,
 }
 
 impl Page {
-    /// An empty page of that many columns.
+    /// Returns an empty page of that many columns.
     pub fn new(width: usize) -> Self {
         Self {
             out: String::new(),
@@ -17,7 +17,7 @@ impl Page {
         }
     }
 
-    /// How many columns it has.
+    /// Returns how many columns it has.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -45,7 +45,7 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// All of it.
+    /// Returns the text.
     pub fn finish(self) -> String {
         self.out
     }

@@ -6,7 +6,7 @@ use super::page::Page;
 use super::{DIM, PLAIN};
 use crate::shorten::{Piece, shorten};
 
-/// Puts a path, that many columns from the left.
+/// Puts a path, indented by that many columns.
 pub fn put(page: &mut Page, path: &Path, indent: usize) {
     let pieces = shorten(&path.hops);
     let left = " ".repeat(indent);

@@ -1,9 +1,9 @@
-//! Tables: rows of a name and some numbers, aligned.
+//! Tables: aligned rows of a name and some numbers.
 
 use super::page::Page;
 use super::{DIM, PLAIN};
 
-/// Puts a table; without rows it says so.
+/// Puts a table. One without rows says `none`.
 pub fn put(page: &mut Page, titles: &[&str], rows: &[(String, Vec<String>)]) {
     let width = |text: &str| text.chars().count();
     let names = rows.iter().map(|(name, _)| width(name));
@@ -45,7 +45,7 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// How much more there is after than before: `+1,234`, `-5`.
+/// Returns how much more there is after than before: `+1,234`, `-5`.
 pub fn change(before: u64, after: u64) -> String {
     match after >= before {
         true => format!("+{}", count(after - before)),

@@ -1,6 +1,6 @@
 //! The compact binary form: sections of variable-length numbers, and a checksum.
 //!
-//! The layout is told in `docs/heap-binary.md`. Here are the words that reader and writer
+//! `docs/heap-binary.md` describes the layout. Here are the constants that reader and writer
 //! share.
 
 mod read;
@@ -115,7 +115,7 @@ impl Checksum {
     }
 }
 
-/// The checksum of some bytes, for tests that change them.
+/// Returns the checksum of some bytes, for tests that change them.
 #[doc(hidden)]
 pub fn checksum(bytes: &[u8]) -> u64 {
     let mut checksum = Checksum::new();

@@ -11,7 +11,7 @@ use crate::Progress;
 use crate::budget::Budget;
 use crate::variants::{MOST_VARIANTS, intern};
 
-/// Reads the binary form. Errors speak of it by `name`; `progress` is told about once a
+/// Reads the binary form. Errors call it `name`; `progress` is called about once a
 /// megabyte how many bytes of how many are done.
 ///
 /// # Errors
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         self.string_at(place, at)
     }
 
-    /// All classes. Their superclasses may come later, so fields are inherited in the end.
+    /// Reads all classes. A superclass may come later, so fields are inherited at the end.
     fn classes(&mut self) -> Read<()> {
         let at = self.at;
         let count = self.number("the classes")?;
@@ -288,7 +288,8 @@ impl<'a> Reader<'a> {
         self.inherit(&inherited)
     }
 
-    /// A class with its own fields, how many it inherits, and where that is said.
+    /// Reads a class. Returns it with its own fields, how many it inherits, and where the file
+    /// says so.
     fn class(&mut self, id: ClassId) -> Read<(ClassInfo, usize, usize)> {
         let what = "a class";
         let name = self.string(what)?;
@@ -444,7 +445,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The objects of a section.
+    /// Reads the objects of a section.
     fn objects(&mut self) -> Read<()> {
         let bytes = &self.bytes[..self.end];
         // In a variable of its own, the place stays in a register.
@@ -525,7 +526,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number of seven bits a byte, the low ones first, if there is one of 64 bits.
+/// Reads a number of seven bits a byte, the low ones first, if it has at most 64 bits.
 #[inline]
 fn number(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;

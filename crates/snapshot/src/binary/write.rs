@@ -11,7 +11,7 @@ use heaphound_heap::{ClassInfo, FieldKind, PlainKind, RootKind};
 use super::{Checksum, MAGIC, Section, VERSION, zigzag};
 use crate::Progress;
 
-/// Writes a heap in the binary form. `progress` is told how many objects of how many are
+/// Writes a heap in the binary form. `progress` is called with the number of objects that are
 /// done.
 ///
 /// # Errors

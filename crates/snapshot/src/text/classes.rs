@@ -9,7 +9,7 @@ use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind};
 use super::cursor::Cursor;
 use super::grammar::arrow;
 use super::hash::Map;
-use super::mistake::{Mistakes, Parse, oops};
+use super::mistake::{Mistakes, Parse, error_at};
 use super::names::Style;
 use crate::budget::Budget;
 use crate::variants::{MOST_VARIANTS, intern};
@@ -20,13 +20,13 @@ pub struct Schema<'a> {
     pub classes: Vec<ClassInfo>,
     /// The places of fields, by class and name.
     pub fields: Vec<Map<String, u32>>,
-    /// Classes with a mistake: what they lack is not told.
+    /// Classes with a mistake. What else they lack is not reported.
     broken: Vec<bool>,
     by_name: Map<Cow<'a, str>, u32>,
 }
 
 impl<'a> Schema<'a> {
-    /// The place of a class.
+    /// Returns the place of a class.
     #[inline]
     pub fn find(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
@@ -63,28 +63,36 @@ impl<'a> Schema<'a> {
 
     /// Says that a class is not there, once for each name.
     #[cold]
-    pub fn unknown_class(&mut self, name: Cow<'a, str>, at: usize) -> Box<super::mistake::Oops> {
+    pub fn unknown_class(
+        &mut self,
+        name: Cow<'a, str>,
+        at: usize,
+    ) -> Box<super::mistake::ParseError> {
         let near = nearest(&name, self.classes.iter().map(|it| it.name.as_str()));
         let message = format!("there is no class `{name}`");
-        let oops = oops(at, message).meant(near);
+        let error = error_at(at, message).meant(near);
         let class = self.add(name);
         self.broken[class as usize] = true;
-        oops
+        error
     }
 
     /// Says that a class has no such field.
     #[cold]
-    pub fn unknown_field(&self, class: u32, name: &str, at: usize) -> Box<super::mistake::Oops> {
+    pub fn unknown_field(
+        &self,
+        class: u32,
+        name: &str,
+        at: usize,
+    ) -> Box<super::mistake::ParseError> {
         let info = &self.classes[class as usize];
         let near = nearest(name, info.fields.iter().map(|it| it.name.as_str()));
-        let message = match self.is_broken(class) {
-            true => String::new(),
-            false => format!("`{}` has no field `{name}`", info.name),
-        };
-        oops(at, message).meant(near)
+        let message = format!("`{}` has no field `{name}`", info.name);
+        error_at(at, message)
+            .meant(near)
+            .follows_from_other(self.is_broken(class))
     }
 
-    /// Whether the class has a mistake.
+    /// Returns whether the class has a mistake.
     pub fn is_broken(&self, class: u32) -> bool {
         self.broken[class as usize]
     }
@@ -106,7 +114,7 @@ struct Declared<'a> {
     at: usize,
 }
 
-/// The classes that a text declares; nothing if it declares none.
+/// Returns the classes that a text declares; nothing if it declares none.
 pub fn declared<'a>(
     text: &'a str,
     mistakes: &mut Mistakes<'_>,
@@ -116,12 +124,12 @@ pub fn declared<'a>(
     let mut lines = Vec::new();
     let mut cursor = Cursor::new(text);
     let mut any = false;
-    while !cursor.is_done() && !mistakes.are_enough() {
+    while !cursor.is_done() && !mistakes.are_too_many() {
         cursor.skip_blanks();
         if cursor.peek() == Some(b'c') && cursor.eat_keyword("class") {
             any = true;
-            if let Err(oops) = class_line(&mut cursor, &mut schema, &mut lines) {
-                mistakes.add(oops);
+            if let Err(error) = class_line(&mut cursor, &mut schema, &mut lines) {
+                mistakes.add(error);
             }
         }
         cursor.next_line();
@@ -144,7 +152,7 @@ fn class_line<'a>(
     let name = cursor.name(Style::Class, "the name of a class")?;
     if let Some(before) = schema.find(&name) {
         let first = lines[before as usize].at;
-        return Err(oops(at, format!("`{name}` is declared twice")).other(first));
+        return Err(error_at(at, format!("`{name}` is declared twice")).other(first));
     }
     let class = schema.add(name);
     lines.push(Declared {
@@ -193,7 +201,7 @@ fn class_body<'a>(
     }
 }
 
-/// A field, or what the elements are.
+/// Reads a field, or the kind of elements.
 fn member<'a>(
     cursor: &mut Cursor<'a>,
     line: &mut Declared<'a>,
@@ -204,10 +212,10 @@ fn member<'a>(
         cursor.expect(b']')?;
         let elements = match arrow(cursor) {
             Some(FieldKind::Opt) => Elements::Refs,
-            Some(_) => return Err(oops(at, "elements hold strongly: `[] ->`")),
+            Some(_) => return Err(error_at(at, "elements hold strongly: `[] ->`")),
             None if cursor.eat(b':') => match field_kind(cursor)? {
                 FieldKind::Plain(kind) => Elements::Plain(kind),
-                _ => return Err(oops(at, "elements are references or plain data")),
+                _ => return Err(error_at(at, "elements are references or plain data")),
             },
             None => return Err(cursor.expected("`->` or `:`")),
         };
@@ -228,7 +236,10 @@ fn member<'a>(
 fn set_elements(class: &mut ClassInfo, elements: Elements, at: usize) -> Parse<()> {
     match class.elements.replace(elements) {
         None => Ok(()),
-        Some(_) => Err(oops(at, format!("`{}` has elements already", class.name))),
+        Some(_) => Err(error_at(
+            at,
+            format!("`{}` has elements already", class.name),
+        )),
     }
 }
 
@@ -248,7 +259,7 @@ const KINDS: [(&str, FieldKind); 13] = [
     ("owned", FieldKind::Owned),
 ];
 
-/// The word for a kind that is neither a slot nor an enum.
+/// Returns the word for a kind that is neither a slot nor an enum.
 pub fn kind_word(kind: FieldKind) -> &'static str {
     let found = KINDS.iter().find(|it| it.1 == kind);
     found.map_or("owned", |it| it.0)
@@ -263,7 +274,7 @@ fn field_kind(cursor: &mut Cursor<'_>) -> Parse<FieldKind> {
     }
     if word != "enum" {
         let all = KINDS.iter().map(|it| it.0).chain(["enum"]);
-        return Err(oops(at, format!("there is no kind `{word}`")).meant(nearest(&word, all)));
+        return Err(error_at(at, format!("there is no kind `{word}`")).meant(nearest(&word, all)));
     }
     cursor.expect(b'(')?;
     let mut names: Vec<Cow<'_, str>> = Vec::new();
@@ -275,10 +286,10 @@ fn field_kind(cursor: &mut Cursor<'_>) -> Parse<FieldKind> {
         let at = cursor.at();
         let name = cursor.name(Style::Variant, "a variant")?;
         if names.contains(&name) {
-            return Err(oops(at, format!("the variant `{name}` is there twice")));
+            return Err(error_at(at, format!("the variant `{name}` is there twice")));
         }
         if names.len() == MOST_VARIANTS {
-            return Err(oops(
+            return Err(error_at(
                 at,
                 format!("an enum has at most {MOST_VARIANTS} variants"),
             ));
@@ -293,7 +304,10 @@ fn field_kind(cursor: &mut Cursor<'_>) -> Parse<FieldKind> {
     let names: Vec<&str> = names.iter().map(|it| it.as_ref()).collect();
     match intern(&names) {
         Some(variants) => Ok(FieldKind::Plain(PlainKind::Enum { variants })),
-        None => Err(oops(at, "too many enums have been read by this process")),
+        None => Err(error_at(
+            at,
+            "too many enums have been read by this process",
+        )),
     }
 }
 
@@ -311,8 +325,8 @@ fn extend<'a>(
         match schema.find(name) {
             Some(above) => schema.classes[class].superclass = Some(ClassId(above + 1)),
             None => {
-                let oops = schema.unknown_class(name.clone(), *at);
-                mistakes.add(oops);
+                let error = schema.unknown_class(name.clone(), *at);
+                mistakes.add(error);
                 schema.broken[class] = true;
             }
         }
@@ -331,7 +345,7 @@ fn extend<'a>(
             if std::mem::replace(&mut waits[class], true) {
                 let at = lines[class].above.as_ref().map_or(0, |above| above.1);
                 let name = &schema.classes[class].name;
-                mistakes.add(oops(at, format!("`{name}` extends itself")));
+                mistakes.add(error_at(at, format!("`{name}` extends itself")));
                 schema.classes[class].superclass = None;
                 break;
             }
@@ -341,9 +355,9 @@ fn extend<'a>(
         }
         for class in chain.into_iter().rev() {
             done[class] = true;
-            if let Err(oops) = complete(schema, class, &lines[class], budget) {
+            if let Err(error) = complete(schema, class, &lines[class], budget) {
                 schema.broken[class] = true;
-                mistakes.add(oops);
+                mistakes.add(error);
             }
         }
     }
@@ -361,7 +375,10 @@ fn complete(
         let fields = &schema.classes[above].fields;
         let cost = fields.iter().map(|field| 128 + 2 * field.name.len());
         if !budget.spend(cost.sum()) {
-            return Err(oops(line.at, "the classes inherit too many fields in all"));
+            return Err(error_at(
+                line.at,
+                "the classes inherit too many fields in all",
+            ));
         }
         schema.classes[class].fields = fields.clone();
         schema.fields[class] = schema.fields[above].clone();
@@ -369,7 +386,10 @@ fn complete(
     for (name, kind, at) in &line.fields {
         if schema.fields[class].contains_key(name.as_ref()) {
             let class = &schema.classes[class].name;
-            return Err(oops(*at, format!("`{class}` has a field `{name}` already")));
+            return Err(error_at(
+                *at,
+                format!("`{class}` has a field `{name}` already"),
+            ));
         }
         schema.add_field(class as u32, name.clone().into_owned(), *kind);
     }

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use heaphound_heap::Value;
 
-use super::mistake::{Oops, Parse, oops};
+use super::mistake::{Parse, ParseError, error_at};
 use super::names::{Style, bare_length};
 
-/// A place in a text. It never leaves its line unless told to.
+/// A place in a text. It stays on its line until it is moved to the next.
 pub struct Cursor<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
     /// Mistakes after which the line could be read on.
-    pub minor: Vec<Oops>,
+    pub minor: Vec<ParseError>,
 }
 
 /// A value as it is written. What it means depends on the field.
@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Back, or forth, to a place where the cursor has been.
+    /// Moves to a place where the cursor has been.
     pub fn go(&mut self, at: usize) {
         self.at = at;
     }
@@ -65,19 +65,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next byte of the line.
+    /// Returns the next byte of the line.
     #[inline]
     pub fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied().filter(|&c| c != b'\n')
     }
 
-    /// The byte behind the next one, if it is on the line.
+    /// Returns the byte behind the next one, if it is on the line.
     pub fn peek_second(&self) -> Option<u8> {
         self.peek()?;
         self.bytes.get(self.at + 1).copied().filter(|&c| c != b'\n')
     }
 
-    /// Whether nothing but a comment is left of the line. Skips blanks.
+    /// Returns whether nothing but a comment is left of the line. Skips blanks.
     #[inline]
     pub fn is_at_end(&mut self) -> bool {
         self.skip_blanks();
@@ -125,12 +125,12 @@ impl<'a> Cursor<'a> {
 
     /// Says what should be here, and what is.
     #[cold]
-    pub fn expected(&self, what: &str) -> Box<Oops> {
+    pub fn expected(&self, what: &str) -> Box<ParseError> {
         let found = match self.text.get(self.at..).and_then(|it| it.chars().next()) {
             None | Some('\n' | '\r') => "the line ends here".into(),
             Some(c) => format!("found {c:?}"),
         };
-        oops(self.at, format!("expected {what}, but {found}"))
+        error_at(self.at, format!("expected {what}, but {found}"))
     }
 
     #[inline]
@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
         self.text.get(from..self.at).unwrap_or("")
     }
 
-    /// A name, quoted or not; empty if there is none.
+    /// Reads a name, quoted or not, if there is one.
     #[inline]
     pub fn try_name(&mut self, style: Style) -> Parse<Option<Cow<'a, str>>> {
         if self.peek() == Some(b'"') {
@@ -147,7 +147,10 @@ impl<'a> Cursor<'a> {
                 Cow::Borrowed(bytes) => Ok(std::str::from_utf8(bytes).ok().map(Cow::Borrowed)),
                 Cow::Owned(bytes) => match String::from_utf8(bytes) {
                     Ok(name) => Ok(Some(Cow::Owned(name))),
-                    Err(_) => Err(oops(at, "only the text of an object may have `\\x` bytes")),
+                    Err(_) => Err(error_at(
+                        at,
+                        "only the text of an object may have `\\x` bytes",
+                    )),
                 },
             };
         }
@@ -156,7 +159,7 @@ impl<'a> Cursor<'a> {
         Ok((self.at > from).then(|| Cow::Borrowed(self.slice(from))))
     }
 
-    /// A name, quoted or not.
+    /// Reads a name, quoted or not.
     pub fn name(&mut self, style: Style, what: &str) -> Parse<Cow<'a, str>> {
         let name = self.try_name(style)?;
         name.ok_or_else(|| self.expected(what))
@@ -171,7 +174,7 @@ impl<'a> Cursor<'a> {
         let from = self.at;
         loop {
             match self.peek() {
-                None => return Err(oops(open, "this quote is not closed in its line")),
+                None => return Err(error_at(open, "this quote is not closed in its line")),
                 Some(b'"') => {
                     let text = &self.bytes[from..self.at];
                     self.at += 1;
@@ -184,7 +187,7 @@ impl<'a> Cursor<'a> {
         let mut text = self.bytes[from..self.at].to_vec();
         loop {
             match self.peek() {
-                None => return Err(oops(open, "this quote is not closed in its line")),
+                None => return Err(error_at(open, "this quote is not closed in its line")),
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(Cow::Owned(text));
@@ -195,7 +198,7 @@ impl<'a> Cursor<'a> {
                         .filter(|it| it.bytes().all(|c| c.is_ascii_hexdigit()))
                         .and_then(|it| u8::from_str_radix(it, 16).ok());
                     let Some(byte) = byte else {
-                        return Err(oops(self.at, "`\\x` wants two hexadecimal digits"));
+                        return Err(error_at(self.at, "`\\x` wants two hexadecimal digits"));
                     };
                     text.push(byte);
                     self.at += 4;
@@ -212,7 +215,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A character that is written with a backslash.
+    /// Reads a character that is written with a backslash.
     fn escape(&mut self) -> Parse<char> {
         let at = self.at;
         let c = self.peek_second();
@@ -231,7 +234,7 @@ impl<'a> Cursor<'a> {
                 let code = u32::from_str_radix(self.slice(from), 16);
                 match code.ok().and_then(char::from_u32) {
                     Some(c) if self.eat(b'}') => Ok(c),
-                    _ => Err(oops(
+                    _ => Err(error_at(
                         at,
                         "this is not a character's number, as in `\\u{e9}`",
                     )),
@@ -239,7 +242,7 @@ impl<'a> Cursor<'a> {
             }
             _ => {
                 let known = "known are \\\" \\' \\\\ \\n \\t \\r \\0 \\u{…}";
-                Err(oops(at, "this escape is not known").hint(known))
+                Err(error_at(at, "this escape is not known").hint(known))
             }
         }
     }
@@ -252,7 +255,7 @@ impl<'a> Cursor<'a> {
         while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
             let more = number.checked_mul(10);
             let Some(more) = more.and_then(|it| it.checked_add((digit - b'0') as u64)) else {
-                return Err(oops(from, "this number is too large"));
+                return Err(error_at(from, "this number is too large"));
             };
             number = more;
             self.at += 1;
@@ -263,14 +266,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Digits that count elements or roots; `limit` says that there are not so many.
+    /// Reads a number of elements or roots. `limit` is the message if it is too large.
     pub fn small_number(&mut self, what: &str, limit: &'static str) -> Parse<u32> {
         let at = self.at;
         let number = self.number(what)?;
-        u32::try_from(number).map_err(|_| oops(at, limit))
+        u32::try_from(number).map_err(|_| error_at(at, limit))
     }
 
-    /// A value of any kind.
+    /// Reads a value of any kind.
     pub fn literal(&mut self) -> Parse<Literal<'a>> {
         match self.peek() {
             Some(b'0'..=b'9' | b'-') => self.numeral(),
@@ -289,7 +292,7 @@ impl<'a> Cursor<'a> {
                 };
                 match self.eat(b'\'') {
                     true => Ok(Literal::Value(Value::Char(c))),
-                    false => Err(oops(at, "a character stands between two `'`")),
+                    false => Err(error_at(at, "a character stands between two `'`")),
                 }
             }
             _ => Ok(Literal::Word(self.name(Style::Variant, "a value")?)),
@@ -320,7 +323,7 @@ impl<'a> Cursor<'a> {
             }
             return match self.slice(from).parse() {
                 Ok(value) => Ok(Literal::Value(Value::Float(value))),
-                Err(_) => Err(oops(from, "this is not a number")),
+                Err(_) => Err(error_at(from, "this is not a number")),
             };
         }
         let end = std::mem::replace(&mut self.at, digits);
@@ -331,7 +334,7 @@ impl<'a> Cursor<'a> {
         }
         match 0i64.checked_sub_unsigned(number) {
             Some(number) => Ok(Literal::Value(Value::Signed(number))),
-            None => Err(oops(from, "this number is too small")),
+            None => Err(error_at(from, "this number is too small")),
         }
     }
 }

@@ -6,25 +6,25 @@ use heaphound_heap::nearest::nearest;
 use heaphound_heap::{FieldKind, RootKind};
 
 use super::cursor::{Cursor, Literal};
-use super::mistake::{Mistakes, Parse, oops};
+use super::mistake::{Mistakes, Parse, error_at};
 use super::names::Style;
 use crate::Progress;
 
 /// Takes what a text says. Its objects are numbers, of its own choice.
 pub trait Sink<'a> {
-    /// A class, which need not be known.
+    /// Receives the name of a class, which need not be known. Returns its place.
     fn class(&mut self, name: Cow<'a, str>, at: usize) -> Parse<u32>;
-    /// An object that is mentioned.
+    /// Receives an object that is mentioned. Returns its place.
     fn mention(&mut self, class: u32, number: u64, at: usize) -> Parse<u32>;
-    /// An object that the line is about: what follows is said of it.
+    /// Receives the object that the line is about. What follows belongs to it.
     fn subject(&mut self, class: u32, object: u32, at: usize);
     /// Its size.
     fn bytes(&mut self, bytes: u64, at: usize) -> Parse<()>;
-    /// How many elements it has.
+    /// Receives its number of elements.
     fn length(&mut self, length: u32, at: usize) -> Parse<()>;
-    /// An edge, or a slot that is null.
+    /// Receives an edge, or a slot that is null.
     fn edge(&mut self, slot: Edge<'a>) -> Parse<()>;
-    /// The value of a field, and where each of them stands.
+    /// Receives the value of a field, and the places of both.
     fn value(
         &mut self,
         field: Cow<'a, str>,
@@ -32,23 +32,23 @@ pub trait Sink<'a> {
         value: Literal<'a>,
         value_at: usize,
     ) -> Parse<()>;
-    /// A single element of a reference array.
+    /// Receives one element of a reference array.
     fn element_edge(&mut self, index: u32, to: Option<u32>, at: usize) -> Parse<()>;
-    /// All elements, which come next, in order.
+    /// Begins the elements, which come next, in order.
     fn open_elements(&mut self, at: usize) -> Parse<()>;
-    /// Some elements that refer to the same object, or are null.
+    /// Receives some elements that refer to the same object, or are null.
     fn element_refs(&mut self, to: Option<u32>, count: u32, at: usize) -> Parse<()>;
-    /// A plain element.
+    /// Receives a plain element.
     fn element_value(&mut self, value: Literal<'a>, at: usize) -> Parse<()>;
-    /// There are no more elements.
+    /// Ends the elements.
     fn close_elements(&mut self, at: usize) -> Parse<()>;
-    /// The text of a string.
+    /// Receives the text of a string.
     fn text(&mut self, text: &[u8], at: usize) -> Parse<()>;
-    /// A thread.
+    /// Receives a thread.
     fn thread(&mut self, name: Cow<'a, str>, at: usize) -> Parse<()>;
-    /// A root.
+    /// Receives a root.
     fn root(&mut self, root: &RootName<'a>, to: u32) -> Parse<()>;
-    /// Where the root's next target finds its index.
+    /// Sets the index of the root's next target.
     fn next_root(&mut self, root: &mut RootName<'a>);
 }
 
@@ -82,13 +82,13 @@ pub fn read<'a>(
 ) {
     let mut cursor = Cursor::new(text);
     let mut tick = TICK;
-    while !cursor.is_done() && !mistakes.are_enough() {
+    while !cursor.is_done() && !mistakes.are_too_many() {
         let result = line(&mut cursor, sink);
-        for oops in cursor.minor.drain(..) {
-            mistakes.add(Box::new(oops));
+        for error in cursor.minor.drain(..) {
+            mistakes.add(Box::new(error));
         }
-        if let Err(oops) = result {
-            mistakes.add(oops);
+        if let Err(error) = result {
+            mistakes.add(error);
         }
         cursor.next_line();
         if cursor.at() >= tick {
@@ -120,7 +120,7 @@ fn line<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     }
 }
 
-/// An object's name: its class and number.
+/// Reads an object's name: its class and number.
 #[inline]
 fn object<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<(u32, u32)> {
     let at = cursor.at();
@@ -135,16 +135,16 @@ fn object<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<(u32, 
 }
 
 #[cold]
-fn no_number(at: usize, name: &str) -> Box<super::mistake::Oops> {
+fn no_number(at: usize, name: &str) -> Box<super::mistake::ParseError> {
     let known = ["class", "thread", "root"];
-    let oops = oops(at, format!("expected an object, as in `{name}#1`"));
+    let error = error_at(at, format!("expected an object, as in `{name}#1`"));
     match nearest(name, known.into_iter()) {
-        Some(word) => oops.meant(Some(word)),
-        None => oops,
+        Some(word) => error.meant(Some(word)),
+        None => error,
     }
 }
 
-/// An object, or null.
+/// Reads an object, or null.
 #[inline]
 fn target<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<Option<u32>> {
     cursor.skip_blanks();
@@ -169,7 +169,7 @@ fn is_null(cursor: &mut Cursor<'_>) -> bool {
     }
 }
 
-/// An arrow, and what it asks of its slot.
+/// Reads an arrow. Returns the kind of slot that it needs.
 #[inline]
 pub fn arrow(cursor: &mut Cursor<'_>) -> Option<FieldKind> {
     cursor.skip_blanks();
@@ -187,7 +187,7 @@ pub fn arrow(cursor: &mut Cursor<'_>) -> Option<FieldKind> {
     }
 }
 
-/// What a line says of an object.
+/// Reads a line about an object.
 fn object_line<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     let at = cursor.at();
     let (class, object) = object(cursor, sink)?;
@@ -245,14 +245,15 @@ fn single_element<'a>(
         cursor.skip_blanks();
         if cursor.eat(b'=') {
             let message = "the elements of a plain array are given together";
-            return Err(oops(at, message).hint("as in `Buf#1 [ 1, 2, 3 ]`"));
+            return Err(error_at(at, message).hint("as in `Buf#1 [ 1, 2, 3 ]`"));
         }
         if let Some(kind) = arrow(cursor) {
             if kind != FieldKind::Opt {
-                return Err(oops(start, "elements hold strongly: `->`"));
+                return Err(error_at(start, "elements hold strongly: `->`"));
             }
             let index = u32::try_from(index);
-            let index = index.map_err(|_| oops(start, "an array has fewer than 2³² elements"))?;
+            let index =
+                index.map_err(|_| error_at(start, "an array has fewer than 2³² elements"))?;
             let to = target(cursor, sink)?;
             return sink.element_edge(index, to, start).map(Some);
         }
@@ -272,7 +273,8 @@ fn extent<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
             sink.bytes(number, at)?;
         } else if cursor.eat_text(b"elements") || cursor.eat_text(b"element") {
             let length = u32::try_from(number);
-            let length = length.map_err(|_| oops(at, "an array has fewer than 2³² elements"))?;
+            let length =
+                length.map_err(|_| error_at(at, "an array has fewer than 2³² elements"))?;
             sink.length(length, at)?;
         } else {
             return Err(cursor.expected("`bytes` or `elements`"));
@@ -295,8 +297,8 @@ fn fields<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
         if cursor.eat(b'}') {
             return Ok(());
         }
-        if let Some(oops) = field(cursor, sink)?.err() {
-            cursor.minor.push(*oops);
+        if let Some(error) = field(cursor, sink)?.err() {
+            cursor.minor.push(*error);
         }
         cursor.skip_blanks();
         if !cursor.eat(b',') {
@@ -385,7 +387,7 @@ const KINDS: [(&str, RootKind); 6] = [
     ("finalizer", RootKind::Finalizer),
 ];
 
-/// The word for a kind of root.
+/// Returns the word for a kind of root.
 pub fn kind_name(kind: RootKind) -> &'static str {
     let found = KINDS.iter().find(|it| it.1 == kind);
     found.map_or("other", |it| it.0)
@@ -411,7 +413,7 @@ fn root<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
         cursor.skip_blanks();
         let at = cursor.at();
         let Some(to) = target(cursor, sink)? else {
-            return Err(oops(at, "a root refers to an object, never to null"));
+            return Err(error_at(at, "a root refers to an object, never to null"));
         };
         sink.root(&root, to)?;
         cursor.skip_blanks();
@@ -441,7 +443,7 @@ fn root_name<'a>(cursor: &mut Cursor<'a>) -> Parse<RootName<'a>> {
     };
     let Some(&(_, known)) = KINDS.iter().find(|it| it.0 == kind) else {
         let near = nearest(kind, KINDS.iter().map(|it| it.0));
-        return Err(oops(at, format!("there are no roots of kind `{kind}`")).meant(near));
+        return Err(error_at(at, format!("there are no roots of kind `{kind}`")).meant(near));
     };
     let name = match rest.is_empty() {
         true => cursor.name(Style::Root, "the name of the root")?,

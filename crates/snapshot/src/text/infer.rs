@@ -14,10 +14,10 @@ use super::cursor::Literal;
 use super::grammar::{self, Edge, RootName, Sink};
 use super::mistake::{Mistakes, Parse};
 
-/// The classes that a text implies.
+/// Returns the classes that a text implies.
 pub fn classes_of(text: &str) -> Schema<'_> {
     let mut sketch = Sketch::default();
-    // Syntax is told by the second walk; here a line's mistake only ends the line.
+    // The second walk reports mistakes of syntax. Here such a mistake only ends the line.
     let mut silent = Mistakes::new(text, "");
     grammar::read(text, &mut sketch, &mut silent, &mut |_, _| {});
     let Sketch {
@@ -67,7 +67,7 @@ impl Sketch<'_> {
     }
 }
 
-/// The kind of field that a value makes. Any will do for a word that means nothing.
+/// Returns the kind of field that a value makes. Any will do for a word that means nothing.
 fn kind_of(value: &Literal<'_>) -> PlainKind {
     match value {
         Literal::Value(Value::Unsigned(_) | Value::Signed(_)) => PlainKind::I64,

@@ -16,7 +16,7 @@ use super::classes::Schema;
 use super::cursor::Literal;
 use super::grammar::{Edge, RootName, Sink};
 use super::hash::Map;
-use super::mistake::{Mistakes, Oops, Parse, oops};
+use super::mistake::{Mistakes, Parse, ParseError, error_at};
 use super::{default_bytes, fixed_bytes};
 use crate::budget::Budget;
 
@@ -164,7 +164,7 @@ impl Objects {
         }
     }
 
-    /// The final number, once all have one.
+    /// Returns the final number, once all have one.
     #[inline]
     fn id(&self, place: u32) -> u32 {
         match self.ids.get(place as usize) {
@@ -224,7 +224,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The place of a field of the line's object.
+    /// Returns the place of a field of the line's object.
     #[inline]
     fn field(&mut self, name: &str, at: usize) -> Parse<usize> {
         let class = self.class as usize;
@@ -245,16 +245,13 @@ impl<'a> Loader<'a> {
     }
 
     #[cold]
-    fn wrong_kind(&self, at: usize, what: &str) -> Box<Oops> {
+    fn wrong_kind(&self, at: usize, what: &str) -> Box<ParseError> {
         let class = &self.schema.classes[self.class as usize];
-        let message = match self.schema.is_broken(self.class) {
-            true => String::new(),
-            false => format!("`{}` {what}", class.name),
-        };
-        oops(at, message)
+        let is_broken = self.schema.is_broken(self.class);
+        error_at(at, format!("`{}` {what}", class.name)).follows_from_other(is_broken)
     }
 
-    /// The elements of the line's class.
+    /// Returns the elements of the line's class.
     fn elements_of(&self) -> Option<Elements> {
         self.schema.classes[self.class as usize].elements
     }
@@ -267,7 +264,7 @@ impl<'a> Loader<'a> {
                 array.listed_at = Some(at);
                 Ok(array)
             }
-            Some(first) => Err(oops(at, "the elements are given twice").other(first)),
+            Some(first) => Err(error_at(at, "the elements are given twice").other(first)),
         }
     }
 
@@ -278,7 +275,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// The bits of a value, if a field of that kind can hold it.
+/// Returns the bits of a value, if a field of that kind can hold it.
 fn bits_of(kind: PlainKind, value: &Literal<'_>) -> Option<u64> {
     let word = match value {
         Literal::Value(value) => return kind.encode(*value),
@@ -300,7 +297,7 @@ fn bits_of(kind: PlainKind, value: &Literal<'_>) -> Option<u64> {
 }
 
 #[cold]
-fn does_not_fit(kind: PlainKind, value: &Literal<'_>, at: usize) -> Box<Oops> {
+fn does_not_fit(kind: PlainKind, value: &Literal<'_>, at: usize) -> Box<ParseError> {
     let shown = match value {
         Literal::Value(value) => value.to_string(),
         Literal::Word(word) => word.to_string(),
@@ -309,11 +306,11 @@ fn does_not_fit(kind: PlainKind, value: &Literal<'_>, at: usize) -> Box<Oops> {
         PlainKind::Enum { variants } => {
             let message = format!("`{shown}` is none of the enum's variants");
             let all = variants.iter().copied();
-            return oops(at, message).meant(nearest(&shown, all));
+            return error_at(at, message).meant(nearest(&shown, all));
         }
         kind => super::classes::kind_word(FieldKind::Plain(kind)),
     };
-    oops(at, format!("`{shown}` is not a value of `{kind}`"))
+    error_at(at, format!("`{shown}` is not a value of `{kind}`"))
 }
 
 impl<'a> Sink<'a> for Loader<'a> {
@@ -335,7 +332,7 @@ impl<'a> Sink<'a> for Loader<'a> {
     fn mention(&mut self, class: u32, number: u64, at: usize) -> Parse<u32> {
         let object = self.objects.find_or_add(class, number);
         match object {
-            NULL => Err(oops(at, "there are too many objects")),
+            NULL => Err(error_at(at, "there are too many objects")),
             object => Ok(object),
         }
     }
@@ -358,7 +355,7 @@ impl<'a> Sink<'a> for Loader<'a> {
     fn bytes(&mut self, bytes: u64, at: usize) -> Parse<()> {
         match self.bytes.insert(self.object, (bytes, at)) {
             None => Ok(()),
-            Some((_, first)) => Err(oops(at, "the size is given twice").other(first)),
+            Some((_, first)) => Err(error_at(at, "the size is given twice").other(first)),
         }
     }
 
@@ -369,7 +366,7 @@ impl<'a> Sink<'a> for Loader<'a> {
         let refs = self.elements_of() == Some(Elements::Refs);
         let array = self.arrays.entry(self.object).or_default();
         if let Some(first) = array.length_at.replace(at) {
-            return Err(oops(at, "the length is given twice").other(first));
+            return Err(error_at(at, "the length is given twice").other(first));
         }
         match array.length.replace(length) {
             Some(listed) => array.count(listed, refs, at),
@@ -396,7 +393,7 @@ impl<'a> Sink<'a> for Loader<'a> {
                 FieldKind::Dependent => "-dependent->",
                 _ => "->",
             };
-            return Err(oops(at, format!("the slot `{slot}` is `{what}`")));
+            return Err(error_at(at, format!("the slot `{slot}` is `{what}`")));
         }
         self.edges.push(Said {
             place: place as u64,
@@ -425,8 +422,8 @@ impl<'a> Sink<'a> for Loader<'a> {
                 });
                 Ok(())
             }
-            FieldKind::Owned => Err(oops(at, format!("`{field}` is owned, and not seen"))),
-            _ => Err(oops(at, format!("`{field}` is a slot: `{field} -> …`"))),
+            FieldKind::Owned => Err(error_at(at, format!("`{field}` is owned, and not seen"))),
+            _ => Err(error_at(at, format!("`{field}` is a slot: `{field} -> …`"))),
         }
     }
 
@@ -462,7 +459,7 @@ impl<'a> Sink<'a> for Loader<'a> {
         let fields = self.schema.classes[self.class as usize].fields.len();
         let end = self.expected + count as usize;
         if end + fields > u32::MAX as usize {
-            return Err(oops(at, "an array has fewer than 2³² elements"));
+            return Err(error_at(at, "an array has fewer than 2³² elements"));
         }
         if let Some(to) = to {
             self.edges.push(Said {
@@ -484,7 +481,7 @@ impl<'a> Sink<'a> for Loader<'a> {
             .extend_from_slice(&bits.to_le_bytes()[..kind.bytes()]);
         self.expected += 1;
         if self.expected > u32::MAX as usize {
-            return Err(oops(at, "an array has fewer than 2³² elements"));
+            return Err(error_at(at, "an array has fewer than 2³² elements"));
         }
         Ok(())
     }
@@ -514,13 +511,13 @@ impl<'a> Sink<'a> for Loader<'a> {
         let array = self.list(at)?;
         array.bytes = bytes;
         let length = u32::try_from(text.len());
-        let length = length.map_err(|_| oops(at, "a string has fewer than 2³² bytes"))?;
+        let length = length.map_err(|_| error_at(at, "a string has fewer than 2³² bytes"))?;
         array.count(length, false, at)
     }
 
     fn thread(&mut self, name: Cow<'a, str>, at: usize) -> Parse<()> {
         match self.thread_lines.insert(name.to_string(), Some(at)) {
-            Some(Some(first)) => Err(oops(at, "this thread is declared twice").other(first)),
+            Some(Some(first)) => Err(error_at(at, "this thread is declared twice").other(first)),
             Some(None) => Ok(()),
             None => {
                 self.threads.push(name.into_owned());
@@ -534,7 +531,7 @@ impl<'a> Sink<'a> for Loader<'a> {
         let scope = root.scope.as_ref();
         let cost = root.name.len() + scope.map_or(0, |scope| scope.len());
         if !self.budget.spend(cost) {
-            return Err(oops(at, "the names of the roots are too long in all"));
+            return Err(error_at(at, "the names of the roots are too long in all"));
         }
         let name = root.name.to_string();
         let of_thread = matches!(kind, RootKind::ThreadStack | RootKind::ThreadObject);
@@ -553,7 +550,7 @@ impl<'a> Sink<'a> for Loader<'a> {
             index,
         };
         if let Some(first) = taken.at.insert(index, at) {
-            return Err(oops(at, format!("`{root}` is there twice")).other(first));
+            return Err(error_at(at, format!("`{root}` is there twice")).other(first));
         }
         self.roots.push((root, to));
         Ok(())
@@ -571,7 +568,7 @@ impl Array {
             // Of plain data, the first elements may be all that is known.
             Some(length) if all && count != length || count > length => {
                 let message = format!("elements are listed: {count}; the length says {length}");
-                Err(oops(at, message))
+                Err(error_at(at, message))
             }
             Some(_) => Ok(()),
             None => {
@@ -594,7 +591,7 @@ impl Loader<'_> {
         self.build(&order, &ends, mistakes)
     }
 
-    /// Where the edges and values of each line end.
+    /// Returns where the edges and values of each line end.
     fn line_ends(&self) -> Vec<(usize, usize)> {
         let next = self.lines.iter().skip(1);
         let ends = next.map(|line| (line.first_edge, line.first_value));
@@ -609,11 +606,11 @@ impl Loader<'_> {
             };
             if let Some(first) = array.listed_at {
                 let message = format!("the elements of {} are listed", self.name_of(object));
-                mistakes.add(oops(at, message).other(first));
+                mistakes.add(error_at(at, message).other(first));
             } else if array.length.is_some_and(|length| index >= length) {
                 let length = array.length.unwrap_or(0);
                 let message = format!("{} has {length} elements", self.name_of(object));
-                mistakes.add(oops(at, message));
+                mistakes.add(error_at(at, message));
             }
         }
     }
@@ -670,12 +667,12 @@ impl Loader<'_> {
             }
             let mut twice = |place, first, at| {
                 if let Some(message) = self.given_twice(object, place) {
-                    mistakes.add(oops(at, message).other(first));
+                    mistakes.add(error_at(at, message).other(first));
                 }
             };
             in_order(&mut edges, &mut twice);
             in_order(&mut values, &mut twice);
-            if mistakes.are_enough() {
+            if mistakes.are_too_many() {
                 break;
             }
             let class = self.objects.class(object);
@@ -701,7 +698,7 @@ impl Loader<'_> {
                     field => field,
                 };
                 let Ok(place) = u32::try_from(place) else {
-                    mistakes.add(oops(at, "an array has fewer than 2³² elements"));
+                    mistakes.add(error_at(at, "an array has fewer than 2³² elements"));
                     continue;
                 };
                 if to != NULL {
@@ -728,7 +725,7 @@ impl Loader<'_> {
                 // All plain fields are kept, known or not, and found among all fields.
                 if !self.budget.spend(info.fields.len() * 9) {
                     let at = values.first().map_or(0, |it: &(u64, u64, usize)| it.2);
-                    mistakes.add(oops(at, "the values take too much memory"));
+                    mistakes.add(error_at(at, "the values take too much memory"));
                     break;
                 }
                 let mut known = values.iter().peekable();
@@ -760,7 +757,7 @@ impl Loader<'_> {
     }
 }
 
-/// Sorts what was said of an object by place. Each place may come once; `twice` is told of
+/// Sorts what was said about an object by place. Each place may come once; `twice` is called for
 /// the others, with both places in the text.
 #[inline]
 fn in_order<T: Copy>(said: &mut [(u64, T, usize)], mut twice: impl FnMut(u64, usize, usize)) {

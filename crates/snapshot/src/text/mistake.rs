@@ -55,7 +55,7 @@ impl fmt::Display for TextErrors {
 
 impl std::error::Error for TextErrors {}
 
-/// More are not looked for.
+/// After this many mistakes, reading stops.
 const MOST: usize = 100;
 /// Characters of a line that are shown before and behind a mistake.
 const SHOWN: usize = 60;
@@ -65,44 +65,51 @@ const LONGEST: usize = 300;
 
 /// A mistake whose place is still a byte of the text.
 #[derive(Debug, Default)]
-pub struct Oops {
+pub struct ParseError {
     pub at: usize,
-    /// Empty for what follows from a mistake that was told before.
     pub message: String,
     pub hint: Option<String>,
-    /// Where the other one is, of two that exclude each other.
+    /// The place of what it conflicts with.
     pub other: Option<usize>,
+    /// Whether it follows from a mistake that was reported before. Then it is not reported.
+    pub follows_from_other: bool,
 }
 
-/// What a part of the parser gives. Boxed, because it is rare and results are many.
-pub type Parse<T> = Result<T, Box<Oops>>;
+/// What the parser's functions return. The error is boxed to keep results small.
+pub type Parse<T> = Result<T, Box<ParseError>>;
 
-/// A mistake at a byte of the text.
+/// Returns a mistake at a byte of the text.
 #[cold]
-pub fn oops(at: usize, message: impl Into<String>) -> Box<Oops> {
-    Box::new(Oops {
+pub fn error_at(at: usize, message: impl Into<String>) -> Box<ParseError> {
+    Box::new(ParseError {
         at,
         message: message.into(),
-        ..Oops::default()
+        ..ParseError::default()
     })
 }
 
-impl Oops {
-    /// With a name that may have been meant.
+impl ParseError {
+    /// Adds a name that may have been meant as a hint.
     pub fn meant(mut self: Box<Self>, name: Option<&str>) -> Box<Self> {
         self.hint = name.map(|name| format!("did you mean `{name}`?"));
         self
     }
 
-    /// With a hint.
+    /// Adds a hint.
     pub fn hint(mut self: Box<Self>, hint: &str) -> Box<Self> {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With the place of another that it excludes.
+    /// Adds the place of what it conflicts with.
     pub fn other(mut self: Box<Self>, at: usize) -> Box<Self> {
         self.other = Some(at);
+        self
+    }
+
+    /// Marks it as a consequence of a mistake that was reported before.
+    pub fn follows_from_other(mut self: Box<Self>, follows: bool) -> Box<Self> {
+        self.follows_from_other = follows;
         self
     }
 }
@@ -111,7 +118,7 @@ impl Oops {
 pub struct Mistakes<'a> {
     text: &'a str,
     name: &'a str,
-    found: Vec<Oops>,
+    found: Vec<ParseError>,
     failed: bool,
     more: bool,
 }
@@ -128,23 +135,23 @@ impl<'a> Mistakes<'a> {
     }
 
     #[allow(clippy::boxed_local)] // It comes boxed from the parser.
-    pub fn add(&mut self, oops: Box<Oops>) {
+    pub fn add(&mut self, error: Box<ParseError>) {
         self.failed = true;
-        if oops.message.is_empty() {
+        if error.follows_from_other {
             return;
         }
         match self.found.len() < MOST {
-            true => self.found.push(*oops),
+            true => self.found.push(*error),
             false => self.more = true,
         }
     }
 
-    /// Whether to stop.
-    pub fn are_enough(&self) -> bool {
+    /// Returns whether there are so many that reading should stop.
+    pub fn are_too_many(&self) -> bool {
         self.more
     }
 
-    /// Whether there is one.
+    /// Returns whether there is any mistake.
     pub fn is_any(&self) -> bool {
         self.failed
     }
@@ -154,9 +161,9 @@ impl<'a> Mistakes<'a> {
         if !self.failed {
             return Ok(());
         }
-        self.found.sort_by_key(|oops| oops.at);
-        let others = self.found.iter().filter_map(|oops| oops.other);
-        let mut places: Vec<usize> = self.found.iter().map(|oops| oops.at).collect();
+        self.found.sort_by_key(|error| error.at);
+        let others = self.found.iter().filter_map(|error| error.other);
+        let mut places: Vec<usize> = self.found.iter().map(|error| error.at).collect();
         places.extend(others);
         places.sort_unstable();
         let (mut line, mut from) = (1, 0);
@@ -173,22 +180,22 @@ impl<'a> Mistakes<'a> {
             Ok(found) => lines[found].1,
             Err(_) => 1,
         };
-        let mistakes = self.found.into_iter().map(|oops| {
-            let (column, source, caret) = show(self.text, oops.at);
-            let mut message = oops.message;
+        let mistakes = self.found.into_iter().map(|error| {
+            let (column, source, caret) = show(self.text, error.at);
+            let mut message = error.message;
             // A name may be as long as the text.
             if let Some((end, _)) = message.char_indices().nth(LONGEST) {
                 message.truncate(end);
                 message.push('…');
             }
-            if let Some(other) = oops.other {
+            if let Some(other) = error.other {
                 message.push_str(&format!(" (first in line {})", line_of(other)));
             }
             Mistake {
-                line: line_of(oops.at),
+                line: line_of(error.at),
                 column,
                 message,
-                hint: oops.hint,
+                hint: error.hint,
                 source,
                 caret,
             }
@@ -201,7 +208,8 @@ impl<'a> Mistakes<'a> {
     }
 }
 
-/// The column of a place, the part of its line that is shown, and the caret's place there.
+/// Returns the column of a place, the part of its line that is shown, and the caret's place
+/// there.
 fn show(text: &str, at: usize) -> (usize, String, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.rfind('\n').map_or(0, |at| at + 1);
@@ -230,7 +238,7 @@ fn show(text: &str, at: usize) -> (usize, String, usize) {
     (column + 1, source, caret)
 }
 
-/// The places where bytes are not UTF-8.
+/// Returns an error for each place where bytes are not UTF-8.
 pub fn not_utf8(bytes: &[u8], name: &str) -> TextErrors {
     // The wrong bytes are shown as replacement characters, so that columns count right.
     let mut text = String::new();
@@ -248,7 +256,7 @@ pub fn not_utf8(bytes: &[u8], name: &str) -> TextErrors {
     }
     let mut mistakes = Mistakes::new(&text, name);
     for (at, shown) in places {
-        mistakes.add(oops(at, format!("this is not UTF-8: {shown}")));
+        mistakes.add(error_at(at, format!("this is not UTF-8: {shown}")));
     }
     match mistakes.finish() {
         Err(errors) => errors,
@@ -256,7 +264,7 @@ pub fn not_utf8(bytes: &[u8], name: &str) -> TextErrors {
     }
 }
 
-/// What has no place in the text.
+/// Returns an error that has no place in the text.
 pub fn elsewhere(malformed: Malformed, name: &str) -> TextErrors {
     TextErrors {
         name: name.into(),

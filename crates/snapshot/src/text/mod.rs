@@ -1,6 +1,6 @@
 //! Heap text: a line a class, a thread, a root or an object.
 //!
-//! The language is told in `docs/heap-text.md`. Reading takes two walks over the text. The
+//! `docs/heap-text.md` describes the language. Reading takes two walks over the text. The
 //! first finds the classes: those declared (`classes.rs`) or, in a sketch that declares
 //! none, those that its use of objects implies (`infer.rs`). The second knows all
 //! classes and gathers objects and edges (`load.rs`). Both follow the same grammar
@@ -27,7 +27,7 @@ use mistake::Mistakes;
 pub use mistake::{Mistake, TextErrors};
 pub use write::write_text;
 
-/// Reads heap text. Mistakes speak of it by `name`; `progress` is told about once a
+/// Reads heap text. Errors call it `name`; `progress` is called about once a
 /// megabyte how many bytes of how many are done.
 ///
 /// # Errors
@@ -46,11 +46,11 @@ pub fn read_text(bytes: &[u8], name: &str, progress: Progress<'_>) -> Result<Sna
     grammar::read(text, &mut loader, &mut mistakes, progress);
     let heap = loader.finish(&mut mistakes);
     mistakes.finish()?;
-    // Whatever the columns lack has been told as a mistake already.
+    // What is missing has been reported as a mistake already.
     heap.map_err(|malformed| mistake::elsewhere(malformed, name))
 }
 
-/// What an object takes that does not say its size, but for its elements.
+/// Returns what an object takes that does not say its size, but for its elements.
 fn fixed_bytes(class: &ClassInfo) -> u64 {
     let header = if class.elements.is_some() { 12 } else { 8 };
     let fields = class.fields.iter().map(|field| match field.kind {
@@ -61,7 +61,7 @@ fn fixed_bytes(class: &ClassInfo) -> u64 {
     header + fields.sum::<u64>()
 }
 
-/// The same with that many elements, rounded up.
+/// Returns the same with that many elements, rounded up.
 fn default_bytes(fixed: u64, class: &ClassInfo, length: usize) -> u64 {
     let width = match class.elements {
         None => 0,

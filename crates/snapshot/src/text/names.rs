@@ -14,7 +14,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// Whether an unquoted name may have that character.
+    /// Returns whether an unquoted name may have that character.
     #[inline]
     pub fn has(self, c: u8) -> bool {
         TABLE[c as usize] & 1 << self as u8 != 0
@@ -37,7 +37,7 @@ const TABLE: [u8; 128] = {
     table
 };
 
-/// The unquoted name that a text begins with, in bytes.
+/// Returns the unquoted name that a text begins with, in bytes.
 pub fn bare_length(text: &str, from: usize, style: Style) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -64,7 +64,7 @@ pub fn bare_length(text: &str, from: usize, style: Style) -> usize {
     at - from
 }
 
-/// Where `[12]` ends.
+/// Returns where `[12]` ends.
 fn index_end(bytes: &[u8], open: usize) -> Option<usize> {
     let digits = bytes[open + 1..].iter().take_while(|c| c.is_ascii_digit());
     let close = open + 1 + digits.count();

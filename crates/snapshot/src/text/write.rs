@@ -19,7 +19,7 @@ use super::names::{Style, push_name, push_quoted};
 use super::{default_bytes, fixed_bytes};
 use crate::Progress;
 
-/// Writes a heap as text. `progress` is told how many objects of how many are done.
+/// Writes a heap as text. `progress` is called with the number of objects that are written, and of all.
 ///
 /// # Errors
 /// If `out` fails, or two objects have the same class and number.
@@ -90,7 +90,7 @@ fn names_of_classes(classes: &[ClassInfo]) -> Vec<Names> {
     names.collect()
 }
 
-/// A name that is not taken, which is the name itself if it can be.
+/// Returns a name that is not taken, which is the name itself if it can be.
 fn distinct(name: &str, taken: &mut HashSet<String>) -> String {
     let mut free = name.to_string();
     let mut nth = 2;

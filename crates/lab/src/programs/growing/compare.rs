@@ -1,6 +1,6 @@
 //! Eclipse's comparison editor, bug 115789: each comparison opens an editor on a tree of
 //! differences. The navigation history counts who uses an editor's input, and keeps it until
-//! nobody does. Where an entry of the history is merged into the one before, as it is when the same
+//! nothing does. Where an entry of the history is merged into the one before, as it is when the same
 //! editor is visited twice in a row, its use is not counted down.
 
 use heaphound::{Bytes, Header, Local, Managed, Mutator, Ref, RefArray, Slot, Str, Var};
@@ -196,7 +196,7 @@ impl Workbench<'_> {
 }
 
 impl NavigationHistory {
-    /// Drops an editor's input that nobody uses.
+    /// Drops an editor's input that nothing uses.
     fn forget(&self, info: &EditorInfo) {
         let editors = self.editors.get();
         let mut all = 0..editors.len();

@@ -144,7 +144,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a fact and one of its kind that waits, about the same subject, make a rule fire.
+    /// Returns whether a fact and one of its kind that waits, about the same subject, make a
+    /// rule fire.
     fn fires(&mut self, m: &mut Mutator<'_>, fact: Local<'_, Fact>) -> bool {
         let kind = m[fact].kind as usize;
         let node = m[self.memory].network.get()[kind].get();

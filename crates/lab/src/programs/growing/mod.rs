@@ -1,7 +1,7 @@
 //! Programs whose heap grows, each with a twin that is repaired.
 //!
-//! A run is so many rounds of work; how much is done in a round, and how much lives, goes with
-//! its scale. After each round somebody may look at the heap. Nothing is collected by hand.
+//! A run is a number of rounds of work. How much is done in a round, and how much lives, depends
+//! on the scale. After each round the caller may look at the heap. No collection is forced.
 
 mod compare;
 mod expert;
@@ -23,7 +23,18 @@ pub struct Work {
     pub leak: bool,
 }
 
-/// Is called after each round.
+impl Work {
+    /// Returns the work of a program of that size.
+    pub(super) fn new(rounds: usize, size: Size, leak: bool) -> Self {
+        Self {
+            rounds,
+            scale: scale(size),
+            leak,
+        }
+    }
+}
+
+/// Called after each round.
 pub type Each<'e> = &'e mut dyn FnMut(&mut Mutator<'_>);
 
 /// A program whose heap grows.
@@ -44,17 +55,12 @@ pub struct Growing {
 impl Growing {
     /// Runs it.
     pub fn run(&self, m: &mut Mutator<'_>, size: Size, leak: bool, each: Each<'_>) -> Outcome {
-        let work = Work {
-            rounds: self.rounds,
-            scale: scale(size),
-            leak,
-        };
-        (self.run)(m, &work, each)
+        (self.run)(m, &Work::new(self.rounds, size, leak), each)
     }
 }
 
-/// How many times as large as the smallest programs are.
-pub(super) fn scale(size: Size) -> usize {
+/// Returns how much larger than the smallest a program is.
+fn scale(size: Size) -> usize {
     match size {
         Size::Small => 1,
         Size::Large => 16,
@@ -105,7 +111,7 @@ pub const GROWING: &[Growing] = &[
     },
 ];
 
-/// The jbb-like company.
+/// Runs the jbb-like company.
 fn company(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     let per_round = 400 * work.scale;
     let options = jbb::Options {

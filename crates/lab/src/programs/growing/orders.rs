@@ -49,7 +49,7 @@ struct Person {
 
 /// Orders of a round.
 const ARRIVE: usize = 150;
-/// Of so many orders one is of a person.
+/// One of this many orders is of a person.
 const PEOPLE: u64 = 4;
 /// Bills that are open, more or less.
 const OPEN: usize = 300;

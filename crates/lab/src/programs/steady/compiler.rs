@@ -128,7 +128,7 @@ impl Build<'_> {
         m[self.compiler].scope.set(None);
     }
 
-    /// A name; most are of few words.
+    /// Returns a name; most are of few words.
     fn name<'a>(&mut self, m: &mut Mutator<'a>) -> Local<'a, Name> {
         let words = WORDS * self.scale;
         let word = self.random.skewed(words);

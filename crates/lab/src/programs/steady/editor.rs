@@ -54,7 +54,7 @@ const LINES: usize = 900;
 const UNDO: usize = 250;
 /// Edits of a round.
 const EDITS: usize = 120;
-/// After so many rounds another file is opened, more or less.
+/// After about this many rounds another file is opened.
 const OPENED: u64 = 40;
 
 pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {

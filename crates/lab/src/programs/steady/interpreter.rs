@@ -135,7 +135,7 @@ fn quicksort(m: &mut Mutator<'_>, size: u64, random: &mut Random) -> u64 {
     sum
 }
 
-/// A sorted copy of a list, before another.
+/// Returns a sorted copy of a list, before another.
 fn sort<'a>(
     m: &mut Mutator<'a>,
     list: Option<Local<'_, Cons>>,

@@ -13,10 +13,10 @@ mod warmup;
 
 use heaphound::Mutator;
 
-use super::growing::{Each, Work, scale};
+use super::growing::{Each, Work};
 use super::{Outcome, Size, db, lusearch};
 
-/// A program whose heap does not grow for ever.
+/// A program whose heap does not grow without end.
 pub struct Steady {
     /// What it is called in reports.
     pub name: &'static str,
@@ -30,12 +30,7 @@ pub struct Steady {
 impl Steady {
     /// Runs it.
     pub fn run(&self, m: &mut Mutator<'_>, size: Size, each: Each<'_>) -> Outcome {
-        let work = Work {
-            rounds: self.rounds,
-            scale: scale(size),
-            leak: false,
-        };
-        (self.run)(m, &work, each)
+        (self.run)(m, &Work::new(self.rounds, size, false), each)
     }
 }
 
@@ -109,7 +104,7 @@ pub const STEADY: &[Steady] = &[
     },
 ];
 
-/// The database without assertions, as long as `rounds` of it.
+/// Runs the database without assertions, for as long as `rounds` of it.
 fn database(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     let options = db::Options {
         entries: 200 * work.scale,
@@ -124,7 +119,7 @@ fn database(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     outcome
 }
 
-/// The index search without assertions.
+/// Runs the index search without assertions.
 fn search(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     let size = match work.scale {
         1 => Size::Small,

@@ -127,7 +127,7 @@ impl Vector {
 }
 
 impl OctNode {
-    /// Which of the eight children a point is in.
+    /// Returns which of the eight children a point is in.
     fn octant(&self, point: [f64; 3]) -> usize {
         let middle = self.middle.get().array();
         (0..3)
@@ -180,7 +180,7 @@ fn divide(m: &mut Mutator<'_>, at: Local<'_, OctNode>, depth: usize) {
     }
 }
 
-/// Follows a ray; answers what it hit.
+/// Follows a ray. Returns what it hit.
 fn trace(m: &mut Mutator<'_>, tree: Local<'_, OctNode>, random: &mut Random) -> u64 {
     let from = [0; 3].map(|_: u64| unit(random));
     let to = [0; 3].map(|_: u64| unit(random));

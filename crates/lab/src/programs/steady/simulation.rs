@@ -131,7 +131,7 @@ fn schedule(
     m[world].events.set(all);
 }
 
-/// All events of two heaps as one, the earliest at the top.
+/// Returns all events of two heaps as one, the earliest at the top.
 fn merge<'m>(a: Option<&'m Event>, b: Option<&'m Event>) -> Option<&'m Event> {
     // From the top down, the right side of each before its left.
     let mut tops = Vec::new();

@@ -61,7 +61,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     outcome
 }
 
-/// A template, which is compiled if it was not before.
+/// Returns a template, which is compiled if it was not before.
 fn find<'a>(
     m: &mut Mutator<'a>,
     templates: Local<'_, HashTable>,

@@ -1,6 +1,6 @@
-//! Programs that the growth detector was not made with: six that leak, each with a twin that is
-//! repaired, and ten that do not. They were written from what the detector promises, without a look
-//! at how it reckons, and were not changed for what it said of them.
+//! Programs that the growth detector was not developed with: six that leak, each with a repaired
+//! twin, and ten that do not. They were written from the detector's documentation, without reading
+//! its code, and were not changed after it had seen them.
 //!
 //! Each has constants for a scale of one, where some 200 KB live and some 20 KB are allocated in a
 //! round.
@@ -29,7 +29,7 @@ use super::growing::{Each, Growing, Work};
 use super::steady::Steady;
 use super::{Outcome, Random};
 
-/// Writes lines that nobody keeps: pages, messages, traces.
+/// Writes lines that nothing keeps: pages, messages, traces.
 fn write_lines(m: &mut Mutator<'_>, count: usize, outcome: &mut Outcome) {
     for _ in 0..count {
         let mut m = m.scope();
@@ -38,7 +38,8 @@ fn write_lines(m: &mut Mutator<'_>, count: usize, outcome: &mut Outcome) {
     }
 }
 
-/// A length, short or long. There are but two, since a small heap has not a block for every size.
+/// Returns a length, short or long. There are only two, since a small heap does not have a block
+/// for every size.
 fn length(random: &mut Random) -> usize {
     [40, 110][random.index(2)]
 }
@@ -49,9 +50,9 @@ mod tests {
 
     use super::*;
     use crate::programs::Size;
-    use crate::watch::Recording;
+    use crate::recording::Recording;
 
-    /// What lives at each full collection: of a class, or all.
+    /// Returns what lives at each full collection: of a class, or all.
     fn volumes(class: Option<&str>, run: impl FnOnce(&mut Mutator<'_>)) -> Vec<u64> {
         let recording = Recording::of(Collector::MarkSweep, Size::Small, run);
         let ids = 1..=recording.classes.len() as u32;
@@ -68,7 +69,7 @@ mod tests {
         all.collect()
     }
 
-    /// How many times as much lives at most when a run is three times as long.
+    /// Returns how many times as much lives at most when a run is three times as long.
     fn stretch(class: Option<&str>, rounds: usize, run: impl Fn(&mut Mutator<'_>, usize)) -> f64 {
         let once = volumes(class, |m| run(m, rounds));
         let longer = volumes(class, |m| run(m, 3 * rounds));
@@ -83,12 +84,7 @@ mod tests {
         for program in LEAKS {
             let stretch = |class, leak| {
                 stretch(class, program.rounds, |m, rounds| {
-                    let scale = 1;
-                    let work = Work {
-                        rounds,
-                        scale,
-                        leak,
-                    };
+                    let work = Work::new(rounds, Size::Small, leak);
                     (program.run)(m, &work, &mut |_| {});
                 })
             };
@@ -106,12 +102,7 @@ mod tests {
     fn what_is_bounded_does_not_go_on() {
         for program in BOUNDED {
             let stretch = stretch(None, program.rounds, |m, rounds| {
-                let (scale, leak) = (1, false);
-                let work = Work {
-                    rounds,
-                    scale,
-                    leak,
-                };
+                let work = Work::new(rounds, Size::Small, false);
                 (program.run)(m, &work, &mut |_| {});
             });
             assert!(stretch < 1.2, "{}: {stretch} times", program.name);

@@ -43,7 +43,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     outcome
 }
 
-/// A buffer that is free, or a new one.
+/// Returns a buffer that is free, or a new one.
 fn take<'a>(m: &mut Mutator<'a>, free: Local<'_, Queue>) -> Local<'a, Buffer> {
     if let Some(buffer) = m[free].pop::<Buffer>() {
         return m.local(buffer);

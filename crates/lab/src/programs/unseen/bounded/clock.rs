@@ -1,4 +1,4 @@
-//! A cache of so many values; a hand goes round, spares those that were used since it came by, and
+//! A cache of a fixed number of values; a hand goes round, spares those that were used since it came by, and
 //! drops the others. Values are of very different sizes, and larger in some seasons.
 
 use heaphound::{Bytes, Mutator, Ref, RefArray, Var};

@@ -9,11 +9,11 @@ class!(Memo { table: Ref<HashTable> });
 class!(Answer {
     key: u64,
     digits: Ref<Bytes>,
-    /// What it was reckoned from.
+    /// What it was computed from.
     from: Slot<Answer>,
 });
 
-/// Results until the table is full, of so many that may be asked for.
+/// Results until the table is full, and how many different ones may be asked for.
 const FULL: usize = 1_800;
 const KEYS: u64 = 8_000;
 /// Questions of a round, and lines that are written.
@@ -46,7 +46,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     outcome
 }
 
-/// The answer, from the table or reckoned from one that is there.
+/// Returns the answer, from the table or computed from one that is there.
 fn ask<'a>(m: &mut Mutator<'a>, memo: Local<'_, Memo>, key: u64) -> Local<'a, Answer> {
     m.scoped(|m| {
         let table = m.local(m[memo].table.get());

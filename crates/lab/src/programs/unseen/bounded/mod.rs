@@ -23,7 +23,7 @@ pub const BOUNDED: &[Steady] = &[
     },
     Steady {
         name: "clock",
-        about: "a cache of so many values, which are larger in some seasons than in others",
+        about: "a cache of a fixed number of values, which are larger in some seasons than in others",
         rounds: 450,
         run: clock::run,
     },

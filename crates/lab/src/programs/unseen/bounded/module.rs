@@ -42,7 +42,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     outcome
 }
 
-/// Does a pass for a function; answers how large what it made is.
+/// Does a pass for a function. Returns the size of what it made.
 fn apply(
     m: &mut Mutator<'_>,
     functions: Local<'_, RefArray<Function>>,

@@ -11,7 +11,7 @@ class!(Row { number: u64, text: Ref<Str>, next: Slot<Row> });
 class!(IndexNode { key: u64, term: Ref<Str>, left: Slot<IndexNode>, right: Slot<IndexNode> });
 class!(Total { label: Ref<Str> });
 
-/// Rounds of a phase, and those in which it grows, by so many objects.
+/// Rounds of a phase, those in which it grows, and by how many objects.
 const PHASE: usize = 160;
 const GROWS: usize = 60;
 const MADE: usize = 40;
@@ -51,7 +51,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
 
 type Before<'a> = Option<Local<'a, Object>>;
 
-/// A list with one row more.
+/// Returns a list with one row more.
 fn read<'a>(
     m: &mut Mutator<'a>,
     before: Before<'_>,
@@ -64,7 +64,7 @@ fn read<'a>(
     m.upcast(row)
 }
 
-/// A tree with one node more.
+/// Returns a tree with one node more.
 fn index<'a>(
     m: &mut Mutator<'a>,
     before: Before<'_>,
@@ -95,7 +95,7 @@ fn index<'a>(
     }
 }
 
-/// A table with one total more.
+/// Returns a table with one total more.
 fn add_up<'a>(
     m: &mut Mutator<'a>,
     before: Before<'_>,

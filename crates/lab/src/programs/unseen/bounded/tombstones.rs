@@ -63,7 +63,7 @@ fn insert(m: &mut Mutator<'_>, tree: Local<'_, SearchTree>, key: u64) {
     m[tree].place(key).set(Some(&m[node.expect("room")]));
 }
 
-/// A balanced tree of keys in order; `values` has those of all, from `first` on theirs.
+/// Returns a balanced tree of keys in order; `values` has those of all, from `first` on theirs.
 fn build<'a>(
     m: &mut Mutator<'a>,
     keys: &[u64],
@@ -88,7 +88,7 @@ fn build<'a>(
 }
 
 impl SearchTree {
-    /// Where a key that is not there belongs.
+    /// Returns where a key that is not there belongs.
     fn place(&self, key: u64) -> &Slot<TreeNode> {
         let mut slot = &self.root;
         while let Some(node) = slot
@@ -104,14 +104,14 @@ impl SearchTree {
         slot
     }
 
-    /// Makes a tombstone of a key; answers how long its value was.
+    /// Makes a tombstone of a key. Returns how long its value was.
     fn delete(&self, key: u64) -> u64 {
         let node = self.place(key).get().expect("it is there");
         node.deleted.set(1);
         node.value.get().len() as u64
     }
 
-    /// The nodes that are not deleted, in order.
+    /// Returns the nodes that are not deleted, in order.
     fn live(&self) -> Vec<&TreeNode> {
         let (mut live, mut path, mut next) = (Vec::new(), Vec::new(), self.root.get());
         loop {

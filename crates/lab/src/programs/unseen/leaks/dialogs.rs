@@ -22,7 +22,7 @@ const TOPICS: usize = 8;
 /// Dialogs that are open, and those that open in a round.
 const OPEN: usize = 100;
 const NEW: usize = 12;
-/// Of so many dialogs one is closed by a key.
+/// One of this many dialogs is closed by a key.
 const BY_KEY: u64 = 6;
 /// Lines that are painted in a round.
 const PAINTED: usize = 120;
@@ -119,7 +119,7 @@ impl Topic {
         }
     }
 
-    /// Tells all listeners of an event; answers how many there are.
+    /// Notifies all listeners of an event. Returns how many there are.
     fn publish(&self) -> u64 {
         self.events.set(self.events.get() + 1);
         let mut told = 0;

@@ -12,7 +12,7 @@ class!(MessageLog { newest: Slot<LogChunk> });
 class!(LogChunk { used: Var<u64>, messages: Ref<RefArray<Message>>, before: Slot<LogChunk> });
 
 const BOXES: usize = 20;
-/// Messages of a round; one of so many is logged.
+/// Messages of a round, and of how many one is logged.
 const MESSAGES: usize = 150;
 const LOGGED: u64 = 20;
 /// Messages of a chunk, and the chunks that are to be kept.

@@ -9,7 +9,7 @@ class!(Interner { count: Var<u64>, buckets: Ref<RefArray<Symbol>> });
 class!(Symbol { hash: u64, text: Ref<Str>, next: Slot<Symbol> });
 class!(Line { request: Slot<Str>, words: Ref<RefArray<Symbol>> });
 
-/// Words of a line, of which there are so many different ones.
+/// Words of a line, and how many different ones there are.
 const WORDS: usize = 8;
 const VOCABULARY: u64 = 1_000;
 /// Lines that are read in a round, and those that are remembered.
@@ -58,7 +58,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     outcome
 }
 
-/// The only symbol of a text.
+/// Returns the only symbol of a text.
 fn intern<'a>(
     m: &mut Mutator<'a>,
     interner: Local<'_, Interner>,

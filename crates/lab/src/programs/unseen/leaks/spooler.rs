@@ -12,7 +12,7 @@ class!(PrintJob { number: u64, title: Ref<Str>, pages: Ref<RefArray<Bytes>> });
 /// Jobs of a round, and those that may wait.
 const JOBS: usize = 30;
 const WAITING: usize = 300;
-/// The round in which the printer breaks; one of so many jobs then fails.
+/// The round in which the printer breaks, and of how many jobs one then fails.
 const BREAKS: usize = 250;
 const FAILS: u64 = 12;
 

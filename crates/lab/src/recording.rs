@@ -1,7 +1,7 @@
-//! Watching a program for growth: what Cork says at each of its full collections.
+//! Records a program's summaries, so that Cork can examine the same run with several options.
 //!
-//! A [`Recording`] keeps a run's summaries, so that the same run can be watched with other
-//! options.
+//! A [`Recording`] has the summary of each full collection. [`Recording::examine`] returns what
+//! Cork reports at each of them.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +16,9 @@ use heaphound::{
 
 use crate::programs::{Size, builder};
 
+/// Why the lock of a recording can be taken.
+const UNPOISONED: &str = "nothing panics while it holds the lock";
+
 /// The summaries of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
@@ -23,13 +26,13 @@ pub struct Recording {
     pub classes: Vec<ClassInfo>,
     /// Of each full collection: what lived, and what had been allocated until then.
     pub collections: Vec<(Summary, u64)>,
-    /// What the detector told while it ran, with objects.
+    /// What the detector reported while it ran, with objects.
     pub findings: Vec<Finding>,
 }
 
-/// What Cork said of a run.
+/// What Cork reported about a run.
 #[derive(Clone, Debug, Default)]
-pub struct Watched {
+pub struct Examined {
     /// What it reported, full collection by full collection.
     pub reports: Vec<Vec<Growth>>,
 }
@@ -39,11 +42,11 @@ pub struct Watched {
 pub struct Growth {
     /// The class.
     pub class: String,
-    /// The edges of the way to what holds it: class, slot, class.
-    pub way: Vec<(String, String, String)>,
-    /// Those of its slice and of the holders where the way ends, too.
+    /// The edges of the path to what holds it: class, slot, class.
+    pub path: Vec<(String, String, String)>,
+    /// The same, and those of its slice and of the holders where the path ends.
     pub edges: Vec<(String, String, String)>,
-    /// All of it.
+    /// The whole finding.
     pub finding: Finding,
 }
 
@@ -51,25 +54,25 @@ impl Recording {
     /// Runs a program on a heap of its own, and records it.
     pub fn of(collector: Collector, size: Size, run: impl FnOnce(&mut Mutator<'_>)) -> Self {
         let heap = builder(size).collector(collector).build().expect("a heap");
-        let told = Arc::new(Mutex::new(Self::default()));
+        let recording = Arc::new(Mutex::new(Self::default()));
         let quiet = Reaction::Call(Arc::new(|_| {}));
-        let observed = heap.observe(Box::new(Recorder(told.clone())), Some(quiet));
-        let found = told.clone();
+        let observed = heap.observe(Box::new(Recorder(recording.clone())), Some(quiet));
+        let found = recording.clone();
         let keep = move |finding: &Finding| {
-            let mut told = found.lock().expect("nobody panics with it");
-            told.findings.push(finding.clone());
+            let mut recording = found.lock().expect(UNPOISONED);
+            recording.findings.push(finding.clone());
         };
-        let watch = heaphound::Growth::new().register(&heap, Some(Reaction::Call(Arc::new(keep))));
+        let growth = heaphound::Growth::new().register(&heap, Some(Reaction::Call(Arc::new(keep))));
         let mut m = heap.attach("main").expect("attached once");
         run(&mut m);
         drop(m);
-        drop((observed, watch));
-        let mut told = told.lock().expect("nobody panics with it");
-        std::mem::take(&mut *told)
+        drop((observed, growth));
+        let mut recording = recording.lock().expect(UNPOISONED);
+        std::mem::take(&mut *recording)
     }
 
-    /// What Cork says at each collection.
-    pub fn watch(&self, options: Options) -> Watched {
+    /// Returns what Cork reports at each collection.
+    pub fn examine(&self, options: Options) -> Examined {
         let ids = SlotIds::new(&self.classes);
         let mut cork = Cork::new(options);
         let reports = self.collections.iter().map(|(summary, allocated)| {
@@ -78,12 +81,12 @@ impl Recording {
             let growth = |it| Growth::of(it, &self.classes, &ids, cork.collections());
             found.iter().map(growth).collect()
         });
-        Watched {
+        Examined {
             reports: reports.collect(),
         }
     }
 
-    /// Whether an object that the detector showed for a class is held through a slot.
+    /// Returns whether an object that the detector showed for a class is held through a slot.
     pub fn shows(&self, class: &str, (from, slot, to): (&str, &str, &str)) -> bool {
         let mut own = self.findings.iter();
         own.any(|finding| {
@@ -98,21 +101,21 @@ impl Recording {
         })
     }
 
-    /// The volume of the heap at each collection.
+    /// Returns the volume of the heap at each collection.
     pub fn volumes(&self) -> impl Iterator<Item = u64> + '_ {
         self.collections.iter().map(|it| it.0.volume_bytes())
     }
 }
 
-impl Watched {
-    /// The first full collection, counted from 1, that reported a class.
+impl Examined {
+    /// Returns the first full collection, counted from 1, that reported a class.
     pub fn first(&self, class: &str) -> Option<usize> {
         let named = |report: &Vec<Growth>| report.iter().any(|it| it.class == class);
         let first = self.reports.iter().position(named);
         first.map(|at| at + 1)
     }
 
-    /// The classes that were ever reported, and in how many reports.
+    /// Returns the classes that were ever reported, and in how many reports.
     pub fn classes(&self) -> Vec<(String, usize)> {
         let mut all: Vec<(String, usize)> = Vec::new();
         for growth in self.reports.iter().flatten() {
@@ -124,14 +127,15 @@ impl Watched {
         all
     }
 
-    /// The classes that were named in at least a quarter of the reports, as the paper counts.
+    /// Returns the classes that were named in at least a quarter of the reports, as the paper
+    /// counts.
     pub fn often(&self) -> Vec<String> {
         let all = self.reports.len();
         let often = self.classes().into_iter().filter(|it| it.1 * 4 >= all);
         often.map(|it| it.0).collect()
     }
 
-    /// What was said last.
+    /// Returns the last report.
     pub fn last(&self) -> &[Growth] {
         self.reports.last().map_or(&[], Vec::as_slice)
     }
@@ -151,20 +155,20 @@ impl Growth {
         let edges = slice.edges.iter().chain(&slice.chain).chain(&slice.holders);
         Self {
             class: name(candidate.class),
-            way: slice.chain.iter().flat_map(named).collect(),
+            path: slice.chain.iter().flat_map(named).collect(),
             edges: edges.flat_map(named).collect(),
             finding: cork::finding(candidate, classes, ids, Some(collection)),
         }
     }
 
-    /// Whether the slice goes through a slot.
+    /// Returns whether the slice goes through a slot.
     pub fn goes_through(&self, slot: (&str, &str, &str)) -> bool {
         has(&self.edges, slot)
     }
 
-    /// Whether the way that is told does.
+    /// Returns whether the reported path does.
     pub fn leads_through(&self, slot: (&str, &str, &str)) -> bool {
-        has(&self.way, slot)
+        has(&self.path, slot)
     }
 }
 
@@ -182,10 +186,10 @@ impl Observer for Recorder {
     }
 
     fn observe(&mut self, heap: &StoppedHeap<'_>, seen: &Observed<'_>) -> Vec<Finding> {
-        let mut told = self.0.lock().expect("nobody panics with it");
-        told.classes = heap.classes().to_vec();
+        let mut recording = self.0.lock().expect(UNPOISONED);
+        recording.classes = heap.classes().to_vec();
         let collection = (seen.summary.clone(), seen.allocated_bytes);
-        told.collections.push(collection);
+        recording.collections.push(collection);
         Vec::new()
     }
 }

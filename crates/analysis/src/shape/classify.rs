@@ -1,7 +1,6 @@
-//! What a structure looks like, in words.
+//! Guesses from counts which kind of structure it is: a list, a tree, a DAG.
 //!
-//! Counts do not prove a shape: this is what a person would guess from them, and one node in a
-//! hundred may be odd.
+//! Counts do not prove a shape. One node in a hundred may be an exception.
 
 use std::fmt;
 
@@ -21,7 +20,7 @@ pub enum Shape {
     /// Each refers to the next and to the one before.
     #[serde(rename = "doubly linked list")]
     DoublyLinkedList,
-    /// Lists that start in an array.
+    /// Lists whose heads are elements of an array.
     #[serde(rename = "hash chain")]
     HashChain,
     /// Each has up to two children.
@@ -39,7 +38,7 @@ pub enum Shape {
     /// Each refers to its parent only.
     #[serde(rename = "tree of parent pointers")]
     ParentTree,
-    /// From some that nobody refers to, to some that refer to nobody, and shared in between.
+    /// Some have no referrers, some refer to nothing, and some are shared.
     #[serde(rename = "DAG")]
     Dag,
     /// None of these.
@@ -66,7 +65,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What a structure looks like.
+/// Returns what a structure looks like.
 pub fn shape_of(measure: &Measure) -> Shape {
     let all = measure.instances;
     let few = |count: u64| count <= all / 100;
@@ -85,12 +84,12 @@ pub fn shape_of(measure: &Measure) -> Shape {
     }
     let counts: Vec<u64> = measure.recursive.values().copied().collect();
     let edges: u64 = counts.iter().sum();
-    // Slots that few use are no part of the shape, unless all are like that.
+    // Slots that few objects use are not part of the shape, unless all slots are like that.
     let used: Vec<u64> = counts.iter().copied().filter(|&it| !few(it)).collect();
     let in_arrays = measure.holders.iter();
-    let in_arrays = in_arrays.filter(|(holder, _)| holder.ends_with("[*]"));
+    let in_arrays = in_arrays.filter(|(holder, _)| holder.is_elements());
     let in_arrays: u64 = in_arrays.map(|(_, &count)| count).sum();
-    let elements = measure.recursive.contains_key("[*]");
+    let elements = measure.recursive.keys().any(|slot| slot.is_elements());
     match (used.len().max(1), elements) {
         // Arrays hold the first of each chain, and not the others. One list may be held by
         // anything.
@@ -105,10 +104,10 @@ pub fn shape_of(measure: &Measure) -> Shape {
         (1, false) if unshared && in_0 == 0 && out_0 == 0 => Shape::CircularList,
         (1, false) if unshared => Shape::SinglyLinkedList,
         (1, false) if out_0 > 0 && few(out_2 + out_more) => Shape::ParentTree,
-        // There and back again, however short the lists are.
+        // One slot is the inverse of the others, however short the lists are.
         (2, false) if matching::leads_back(measure) => Shape::DoublyLinkedList,
         (3, false) if matching::leads_back(measure) => Shape::BinaryTreeWithParents,
-        // In a list each gets as many as it has, in most places both.
+        // In a list most nodes have two references and get two.
         (2, false)
             if few(in_more + out_more)
                 && in_2 > in_1
@@ -119,7 +118,7 @@ pub fn shape_of(measure: &Measure) -> Shape {
         }
         (2, false) if unshared => Shape::BinaryTree,
         (_, _) if unshared => Shape::Tree,
-        // Down to each but the roots, and up from each but the roots.
+        // One reference down to each node but the roots, and one up from each.
         (slots, false) if slots >= 3 && has_parents(&used, edges, all) => match slots {
             3 => Shape::BinaryTreeWithParents,
             _ => Shape::TreeWithParents,
@@ -128,12 +127,13 @@ pub fn shape_of(measure: &Measure) -> Shape {
     }
 }
 
-/// What may be odd of so many.
+/// Returns how many of that many may be exceptions.
 fn few_of(count: u64) -> u64 {
     count / 100 + 2.min(count)
 }
 
-/// Whether one slot holds as many references as the others together, about one for each.
+/// Returns whether one slot holds as many references as the others together, about one for
+/// each object.
 fn has_parents(used: &[u64], edges: u64, all: u64) -> bool {
     let near = |count: u64, expected: u64| count.abs_diff(expected) <= few_of(expected) + all / 20;
     used.iter().any(|&up| near(up, all) && near(edges - up, up))

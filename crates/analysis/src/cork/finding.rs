@@ -6,8 +6,8 @@ use heaphound_heap::{ClassId, ClassInfo};
 use super::{Candidate, SliceEdge};
 use crate::slot::SlotIds;
 
-/// A candidate as a finding: of a collection, or of a series of snapshots. Its evidence is the way through classes and slots that grows,
-/// which is also what it is known by from run to run.
+/// Returns a candidate as a finding: of a collection, or of a series of snapshots. Its evidence
+/// is the growing path through classes and slots. That path also identifies it from run to run.
 pub fn finding(
     candidate: &Candidate,
     classes: &[ClassInfo],

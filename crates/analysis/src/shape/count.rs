@@ -1,0 +1,267 @@
+//! What is counted of a structure, by names that mean the same from run to run.
+//!
+//! In the program these are enums. Profiles and findings spell them as text: `in=0`,
+//! `.next`, `List.head`, `back by .prev`. Only this file reads and writes that text.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::Degrees;
+use crate::slot::SlotName;
+
+/// One of the eight degrees: a number of references to or from other objects of the structure.
+/// `in=0`, `out>2`
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Degree {
+    /// Which references.
+    pub side: Side,
+    /// How many of them.
+    pub number: Number,
+}
+
+/// Which references of an object are counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Side {
+    /// Those that lead to it.
+    In,
+    /// Those that it holds.
+    Out,
+}
+
+/// How many references an object has. Three and more are the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Number {
+    /// None.
+    Zero,
+    /// One.
+    One,
+    /// Two.
+    Two,
+    /// Three or more.
+    More,
+}
+
+const NUMBERS: [Number; 4] = [Number::Zero, Number::One, Number::Two, Number::More];
+
+impl Degree {
+    /// Returns all eight, in the order of their names.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Side::In, Side::Out].into_iter().flat_map(Self::of_side)
+    }
+
+    /// Returns the four of one side. Their counts add up to all objects.
+    pub fn of_side(side: Side) -> impl Iterator<Item = Self> {
+        NUMBERS.into_iter().map(move |number| Self { side, number })
+    }
+
+    /// Returns how many objects have this degree.
+    pub fn count(self, degrees: &Degrees) -> u64 {
+        let counts = match self.side {
+            Side::In => degrees.incoming,
+            Side::Out => degrees.outgoing,
+        };
+        counts[self.number as usize]
+    }
+}
+
+impl Number {
+    /// Returns whether that many references are meant.
+    pub fn includes(self, references: usize) -> bool {
+        self as usize == references.min(Self::More as usize)
+    }
+}
+
+impl fmt::Display for Degree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.side {
+            Side::In => "in",
+            Side::Out => "out",
+        })?;
+        f.write_str(match self.number {
+            Number::Zero => "=0",
+            Number::One => "=1",
+            Number::Two => "=2",
+            Number::More => ">2",
+        })
+    }
+}
+
+impl FromStr for Degree {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::all().find(|it| it.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is not a degree"))
+    }
+}
+
+/// A slot that can refer to an object of a structure.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Referrer {
+    /// A slot of the structure's own class: `.next`.
+    Own(SlotName),
+    /// A slot of another class, with the class: `List.head`.
+    Other(SlotName),
+}
+
+impl fmt::Display for Referrer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(slot) => write!(f, ".{slot}"),
+            Self::Other(slot) => write!(f, "{slot}"),
+        }
+    }
+}
+
+impl From<&str> for Referrer {
+    fn from(text: &str) -> Self {
+        match text.strip_prefix('.') {
+            Some(slot) => Self::Own(slot.into()),
+            None => Self::Other(text.into()),
+        }
+    }
+}
+
+/// What the exact relations of a structure are about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Count {
+    /// The references that a slot holds. Those of the structure's own slots lead anywhere,
+    /// those of others lead to the structure.
+    References(Referrer),
+    /// The objects that no object of the structure refers to: heads of lists, roots of
+    /// trees. `in=0`
+    Heads,
+    /// All objects of the structure. `instances`
+    Instances,
+}
+
+const INSTANCES: &str = "instances";
+const HEADS: &str = "in=0";
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::References(referrer) => write!(f, "{referrer}"),
+            Self::Heads => f.write_str(HEADS),
+            Self::Instances => f.write_str(INSTANCES),
+        }
+    }
+}
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            HEADS => Self::Heads,
+            INSTANCES => Self::Instances,
+            text => Self::References(text.into()),
+        })
+    }
+}
+
+/// A sum of hashes, which matchings are about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum HashSum {
+    /// Of all objects of the structure. `all`
+    Objects,
+    /// Of (target, source) over the references of a slot. `back by .prev`
+    Backward(SlotName),
+    /// Of (source, target) over the references of a slot. `by .next`
+    Forward(SlotName),
+    /// Of the targets of a slot's references. `to .next`, `to List.head`
+    Targets(Referrer),
+}
+
+impl fmt::Display for HashSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objects => f.write_str("all"),
+            Self::Backward(slot) => write!(f, "back by .{slot}"),
+            Self::Forward(slot) => write!(f, "by .{slot}"),
+            Self::Targets(referrer) => write!(f, "to {referrer}"),
+        }
+    }
+}
+
+impl FromStr for HashSum {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            Ok(Self::Objects)
+        } else if let Some(slot) = text.strip_prefix("back by .") {
+            Ok(Self::Backward(slot.into()))
+        } else if let Some(slot) = text.strip_prefix("by .") {
+            Ok(Self::Forward(slot.into()))
+        } else if let Some(referrer) = text.strip_prefix("to ") {
+            Ok(Self::Targets(referrer.into()))
+        } else {
+            Err(format!("`{text}` cannot be matched"))
+        }
+    }
+}
+
+/// Serde support by way of the text.
+macro_rules! as_text {
+    ($($name:ty),*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(de::Error::custom)
+            }
+        }
+    )*};
+}
+
+as_text!(Degree, Count, HashSum);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_text() {
+        let texts = ["in=0", "in>2", "out=1", "out=2"];
+        for text in texts {
+            assert_eq!(text.parse::<Degree>().unwrap().to_string(), text);
+        }
+        for text in [
+            "in=0",
+            "instances",
+            ".next",
+            "List.head",
+            "Node[][*]",
+            ".[*]",
+        ] {
+            assert_eq!(text.parse::<Count>().unwrap().to_string(), text);
+        }
+        for text in [
+            "all",
+            "by .next",
+            "back by .[*]",
+            "to .left",
+            "to List.head",
+        ] {
+            assert_eq!(text.parse::<HashSum>().unwrap().to_string(), text);
+        }
+        assert!("in=3".parse::<Degree>().is_err());
+        assert!("about .next".parse::<HashSum>().is_err());
+    }
+
+    #[test]
+    fn each_object_has_one_degree_of_a_side() {
+        for references in 0..9 {
+            let fits = Degree::of_side(Side::In).filter(|it| it.number.includes(references));
+            assert_eq!(fits.count(), 1);
+        }
+    }
+}

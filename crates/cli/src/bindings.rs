@@ -1,4 +1,4 @@
-//! What `--bind` gives: names for objects and values.
+//! Reads `--bind`, which gives names to objects and values.
 
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, constant};
@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// The host variables of a text.
 pub struct Bindings {
-    /// Those that are objects; none is null.
+    /// The variables that are objects; `None` is null.
     objects: Vec<(String, Option<ObjectId>)>,
     values: Vec<(String, Constant)>,
 }
@@ -26,16 +26,16 @@ impl Bindings {
         for bind in given {
             let Some((name, what)) = bind.split_once('=') else {
                 let example = "NAME=OBJECT or NAME=VALUE, as in `--bind d=static:list`";
-                return Err(Problem(format!("`{bind}` should be {example}")));
+                return Err(Problem::new(format!("`{bind}` should be {example}")));
             };
             let (name, what) = (name.trim().to_string(), what.trim());
             if name.is_empty() {
-                return Err(Problem(format!("`{bind}` gives no name")));
+                return Err(Problem::new(format!("`{bind}` gives no name")));
             }
             let objects = bindings.objects.iter().map(|(it, _)| it);
             let mut known = objects.chain(bindings.values.iter().map(|(it, _)| it));
             if known.any(|it| *it == name) {
-                return Err(Problem(format!("`{name}` is bound twice")));
+                return Err(Problem::new(format!("`{name}` is bound twice")));
             }
             match constant(what) {
                 Some(Constant::Null) => bindings.objects.push((name, None)),
@@ -46,7 +46,7 @@ impl Bindings {
         Ok(bindings)
     }
 
-    /// What a text about a heap can refer to.
+    /// Returns the names to which a text about a heap can refer.
     pub fn scope<'h>(&self, heap: &'h Snapshot) -> Scope<'h> {
         let mut scope = Scope::new(heap.classes());
         for (name, object) in &self.objects {
@@ -58,7 +58,7 @@ impl Bindings {
         scope
     }
 
-    /// What the hosts of a text stand for on a heap.
+    /// Returns the objects for which the host variables of a text stand.
     pub fn binder<'h>(&self, heap: &'h Snapshot, asker: Option<&str>) -> Binder<'h, Snapshot> {
         let mut binder = Binder::of(heap)
             .ask_as(asker)

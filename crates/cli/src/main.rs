@@ -1,67 +1,51 @@
-//! The `heaphound` command: asks heaps in files, and says why.
+//! The `heaphound` command: asks questions of heaps in files.
 //!
-//! A run reads its arguments (`args.rs`), reads a heap (`input.rs`), lets one of the
-//! commands make a report (`probe/`, `eval.rs`, `grow.rs`, `path.rs` and so on) and prints it
-//! (`output.rs`). A command prints nothing itself. To add one: a file with its arguments and
-//! its `run`, and a variant of `args::Command`. The lab (`lab.rs`) reads no heap.
+//! A run parses the command line (`args.rs`), lets one of the commands make a report
+//! (`commands/`), prints it (`output.rs`) and decides the exit code (`exit.rs`). Commands share how
+//! heaps are read (`input.rs`) and how objects, roots and threads are named (`names.rs`).
 //!
 //! Elsewhere: what probes mean (`heaphound_heap::probe`), how reports look
-//! (`heaphound_report`), files (`heaphound_snapshot`).
+//! (`heaphound_report`), file formats (`heaphound_snapshot`).
 #![forbid(unsafe_code)]
 
 mod args;
+mod asker;
 mod bindings;
-mod check;
-mod convert;
-mod deal;
-mod eval;
-mod grow;
-mod info;
+mod commands;
+mod cores;
+mod exit;
 mod input;
-mod lab;
+mod listing;
 mod names;
 mod output;
-mod path;
-mod probe;
 mod problem;
 mod progress;
-mod shapes;
-mod summary;
 
 use std::process::ExitCode;
 
-use args::{Args, Command};
+use args::Args;
 use clap::Parser;
-use heaphound_report::Report;
+use exit::Exit;
 use problem::Problem;
 use progress::Progress;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => return output::print_usage(&error),
+    let exit = match Args::try_parse() {
+        Ok(args) => run(&args).unwrap_or_else(|problem| {
+            output::print_problem(&args, &problem);
+            Exit::CouldNot
+        }),
+        Err(error) => {
+            output::print_usage(&error);
+            Exit::of_usage(&error)
+        }
     };
-    args.color.choose();
-    match run(&args) {
-        Ok(report) => output::print(&args, &report),
-        Err(problem) => output::print_problem(&args, &problem),
-    }
+    exit.into()
 }
 
-fn run(args: &Args) -> Result<Report, Problem> {
-    let (json, quiet) = (args.json, args.quiet);
-    let progress = Progress::new(quiet);
-    match &args.command {
-        Command::Probe(args) => probe::run(args, &progress),
-        Command::Eval(args) => eval::run(args, &progress),
-        Command::Path(args) => path::run(args, &progress),
-        Command::Info(args) => info::run(args, &progress),
-        Command::Convert(args) => convert::run(args, &progress),
-        Command::Check(args) => check::run(args, &progress),
-        Command::Grow(args) => grow::run(args, &progress),
-        Command::Shapes(args) => shapes::run(args, &progress),
-        Command::Deal(args) => deal::run(args, &progress),
-        Command::Summary(args) => summary::run(args, json, &progress),
-        Command::Lab(args) => lab::run(args, json, quiet),
-    }
+fn run(args: &Args) -> Result<Exit, Problem> {
+    args.color.choose();
+    let report = args.command.run(&Progress::new(args.quiet))?;
+    output::print(args, &report)?;
+    Ok(Exit::of(&report))
 }

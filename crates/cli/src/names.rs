@@ -1,8 +1,6 @@
-//! Names on the command line: of objects, roots and threads.
+//! Finds the objects, roots and threads that the command line names.
 //!
-//! `Node#17` is an object as reports name it, `"Map<K, V>"#3` one whose class needs
-//! quotes, `Config` the only instance of its class, `static:cache` what a root refers to. A
-//! name that fits nothing is an error that says what comes near.
+//! [`HELP`] lists the forms of names. The error for an unknown name suggests similar names.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,17 +13,26 @@ use heaphound_report::json::root_kind;
 
 use crate::problem::Problem;
 
-/// What the names in a heap stand for.
+/// The names of a heap.
 pub struct Names<'h> {
     heap: &'h Snapshot,
 }
 
-/// What a name stands for.
+/// The object that a name stands for.
 pub struct Target<'h> {
     pub object: ObjectId,
-    /// The root, if it was named by one.
+    /// The root, if the name is a root's.
     pub root: Option<&'h Root>,
 }
+
+/// The part of `heaphound --help` about names.
+pub const HELP: &str = "\
+Names:
+  Node#17             an object, as reports name it
+  \"Map<K, V>\"#3       the same, in quotes
+  Config              the only instance of a class
+  static:cache        what a root refers to; also thread:main[2], thread-object:main,
+                      handle:src/main.rs:7:5[0]";
 
 /// How many names an error lists.
 const FEW: usize = 5;
@@ -39,15 +46,15 @@ impl<'h> Names<'h> {
         Self { heap }
     }
 
-    /// The object of that name.
+    /// Returns the object of that name.
     pub fn object(&self, name: &str) -> Result<ObjectId, Problem> {
         self.target(name).map(|target| target.object)
     }
 
-    /// What that name stands for.
+    /// Returns the object that a name stands for, and its root if it is a root's name.
     pub fn target(&self, name: &str) -> Result<Target<'h>, Problem> {
         if name.is_empty() {
-            return Err(Problem("a name is empty".into()));
+            return Err(Problem::new("a name is empty"));
         }
         if name == "null" {
             return Err(ProbeError::Null.into());
@@ -63,13 +70,13 @@ impl<'h> Names<'h> {
         self.instance(name, class, number).map(object)
     }
 
-    /// The objects of some lists of names, each separated by commas.
+    /// Returns the objects of lists of names. In a list, names are separated by commas.
     pub fn list(&self, lists: &[String]) -> Result<Vec<ObjectId>, Problem> {
         let mut objects = Vec::new();
         for list in lists {
             let mut rest = list.as_str();
             while !rest.is_empty() {
-                // The name of a class may have commas, too: the shortest name that fits.
+                // The name of a class may contain commas, too. The shortest name that fits counts.
                 let ends = rest.match_indices(',').map(|(at, _)| at);
                 let mut ends = ends.chain([rest.len()]);
                 let fits = ends.find_map(|end| {
@@ -91,7 +98,7 @@ impl<'h> Names<'h> {
         Ok(objects)
     }
 
-    /// The thread of that name, with or without `thread:` in front.
+    /// Returns the thread of that name. `thread:` in front of it is optional.
     pub fn thread(&self, name: &str) -> Result<&'h str, Problem> {
         let threads = self.heap.threads();
         let short = name.strip_prefix("thread:").unwrap_or(name);
@@ -102,19 +109,19 @@ impl<'h> Names<'h> {
         let error = ProbeError::UnknownThread(short.into()).to_string();
         let near = nearest(short, threads.iter().map(|it| (it.as_str(), it.clone())));
         match near.is_empty() && threads.is_empty() {
-            true => Err(Problem(format!("{error}\n  the heap has no threads"))),
+            true => Err(Problem::new(error).hint("the heap has no threads")),
             false if near.is_empty() => {
                 let some: Vec<&str> = threads.iter().take(FEW).map(String::as_str).collect();
                 let more = and_more(threads.len());
                 let some = some.join(", ");
-                Err(Problem(format!("{error}\n  there are {some}{more}")))
+                Err(Problem::new(error).hint(format!("there are {some}{more}")))
             }
-            false => Err(Problem::with_suggestions(error, &near)),
+            false => Err(Problem::new(error).suggest(&near)),
         }
     }
 
-    /// What a root refers to, if the name is one's. It may lack the index if there is only
-    /// one.
+    /// Returns what a root refers to, if the name is a root's. The name needs no index if there is
+    /// only one root of that name.
     fn root(&self, name: &str) -> Result<Option<Target<'h>>, Problem> {
         let Some((kind, short)) = name.split_once(':') else {
             return Ok(None);
@@ -153,14 +160,14 @@ impl<'h> Names<'h> {
                 });
                 let shown: String = shown.collect();
                 let more = and_more(fits.len());
-                Err(Problem(format!(
+                Err(Problem::new(format!(
                     "`{name}` stands for {several} objects; which one?{shown}{more}"
                 )))
             }
         }
     }
 
-    /// An object by its class and number, or by its class alone.
+    /// Returns an object by its class and number, or the only object of a class.
     fn instance(&self, name: &str, class: &str, number: Option<u64>) -> Result<ObjectId, Problem> {
         if let Some(object) = number.and_then(|number| self.heap.find(class, number)) {
             return Ok(object);
@@ -177,23 +184,21 @@ impl<'h> Names<'h> {
             format!("{}{}", names.join(", "), and_more(objects.len()))
         };
         match (number, instances.as_slice()) {
-            (_, []) if self.has_class(class) => Err(Problem(format!(
+            (_, []) if self.has_class(class) => Err(Problem::new(format!(
                 "there is no object `{name}`: class `{class}` has no instances"
             ))),
             (_, []) => Err(self.unknown(name)),
             (None, [object]) => Ok(*object),
-            (None, several) => Err(Problem(format!(
-                "class `{class}` has {} instances; which one?\n  {}",
-                several.len(),
-                some(several)
-            ))),
+            (None, several) => {
+                let count = several.len();
+                let reason = format!("class `{class}` has {count} instances; which one?");
+                Err(Problem::new(reason).hint(some(several)))
+            }
             (Some(number), _) => {
                 let mut near = instances.clone();
                 near.sort_by_key(|object| self.heap.number_of(*object).abs_diff(number));
-                Err(Problem(format!(
-                    "there is no object `{name}`\n  the nearest: {}",
-                    some(&near)
-                )))
+                let reason = format!("there is no object `{name}`");
+                Err(Problem::new(reason).hint(format!("the nearest: {}", some(&near))))
             }
         }
     }
@@ -202,10 +207,10 @@ impl<'h> Names<'h> {
         self.heap.classes().iter().any(|class| class.name == name)
     }
 
-    /// The error for a name that is neither an object's nor a root's.
+    /// Returns the error for a name that is neither an object's nor a root's.
     fn unknown(&self, name: &str) -> Problem {
         if self.heap.is_empty() {
-            return Problem(format!("there is no `{name}`: the heap has no objects"));
+            return Problem::new(format!("there is no `{name}`: the heap has no objects"));
         }
         let (class, number) = split(name);
         let has_number = |it: &ObjectId| Some(self.heap.number_of(*it)) == number;
@@ -233,7 +238,7 @@ impl<'h> Names<'h> {
             true => format!("there is no root `{name}`"),
             false => format!("there is no object and no root `{name}`"),
         };
-        Problem::with_suggestions(reason, &nearest(class, classes.chain(roots)))
+        Problem::new(reason).suggest(&nearest(class, classes.chain(roots)))
     }
 }
 
@@ -250,7 +255,7 @@ fn is_like_a_root(name: &str) -> bool {
         .is_some_and(|(kind, _)| kinds.contains(&kind))
 }
 
-/// A class, and the number behind it.
+/// Splits a name into a class and a number.
 fn split(name: &str) -> (&str, Option<u64>) {
     match name.rsplit_once('#') {
         Some((class, number)) => match number.parse() {
@@ -261,7 +266,7 @@ fn split(name: &str) -> (&str, Option<u64>) {
     }
 }
 
-/// A class in quotes, and the number behind it, if any.
+/// Splits a name into a class in quotes and a number, if there is one.
 fn split_quoted(name: &str) -> Option<(String, Option<u64>)> {
     let (class, rest) = unquote(name)?;
     match rest {
@@ -270,7 +275,7 @@ fn split_quoted(name: &str) -> Option<(String, Option<u64>)> {
     }
 }
 
-/// A name in quotes, without them, and what follows it.
+/// Returns a name without its quotes, and what follows it.
 fn unquote(name: &str) -> Option<(String, &str)> {
     let mut rest = name.strip_prefix('"')?.chars();
     let mut plain = String::new();
@@ -288,7 +293,7 @@ pub fn nearest<'a>(name: &str, all: impl Iterator<Item = (&'a str, String)>) -> 
     nearest::near(name, all, MOST_SUGGESTIONS)
 }
 
-/// ` and 12 more`, if there are more than a few.
+/// Returns ` and 12 more`, if there are more than an error lists.
 fn and_more(count: usize) -> String {
     match count.saturating_sub(FEW) {
         0 => String::new(),

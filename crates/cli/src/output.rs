@@ -1,20 +1,17 @@
-//! Printing: what a report becomes on stdout, and which exit code.
+//! Prints reports, problems and help. Nothing else writes to stdout.
 
 use std::io::{self, ErrorKind, Write};
-use std::process::ExitCode;
 
-use heaphound_heap::finding::{Finding, Severity};
 use heaphound_report::{Report, json, text};
 
 use crate::args::Args;
 use crate::problem::Problem;
 
-const COULD_NOT: u8 = 2;
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
 
-/// Prints a report. The exit code tells whether all is as expected.
-pub fn print(args: &Args, report: &Report) -> ExitCode {
+/// Prints a report.
+pub fn print(args: &Args, report: &Report) -> Result<(), Problem> {
     let heap = heap_of(args);
     let printed = match report.verbatim() {
         _ if args.json => {
@@ -24,21 +21,28 @@ pub fn print(args: &Args, report: &Report) -> ExitCode {
         Some(text) => write(io::stdout(), text),
         None => write(anstream::stdout(), &text::report(&heap, report, width())),
     };
-    match printed {
-        Err(error) => not_printed(&error),
-        Ok(()) => code_of(report),
-    }
+    printed.map_err(|error| Problem::new(format!("cannot write to stdout: {error}")))
 }
 
-/// Returns the exit code of a report.
-fn code_of(report: &Report) -> ExitCode {
-    // A note is worth knowing, and nothing is wrong.
-    let is_bad = |it: &&Finding| it.severity > Severity::Note;
-    match report {
-        Report::Rules(rules) if rules.unanswered() > 0 => ExitCode::from(COULD_NOT),
-        report if report.findings().iter().any(is_bad) => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
+/// Prints why there is no report: to stderr and, as JSON, to stdout.
+pub fn print_problem(args: &Args, problem: &Problem) {
+    let message = problem.to_string();
+    if args.json {
+        let text = json::error(args.command.name(), &heap_of(args), &message);
+        let _ = write(io::stdout(), &text);
     }
+    let _ = write(anstream::stderr(), &text::error(&message));
+}
+
+/// Prints help, or what is wrong with the command line. With `--json`, prints what is wrong to
+/// stdout as well.
+pub fn print_usage(error: &clap::Error) {
+    if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+        let message = error.render().to_string();
+        let message = message.trim_start_matches("error: ").trim_end();
+        let _ = write(io::stdout(), &json::error("usage", "", message));
+    }
+    let _ = error.print();
 }
 
 /// Returns the name of the file that a command reads.
@@ -46,43 +50,7 @@ fn heap_of(args: &Args) -> String {
     args.command.heap().display().to_string()
 }
 
-fn not_printed(error: &io::Error) -> ExitCode {
-    let message = format!("cannot write to stdout: {error}");
-    let _ = write(anstream::stderr(), &text::error(&message));
-    ExitCode::from(COULD_NOT)
-}
-
-/// Says on stderr what is being done.
-pub fn tell(what: &str) {
-    let _ = write(io::stderr(), &format!("{what}\n"));
-}
-
-/// Prints help, or what is wrong with the command line: that to stdout too, where JSON was
-/// asked for.
-pub fn print_usage(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() && std::env::args().any(|word| word == "--json") {
-        let message = error.render().to_string();
-        let message = message.trim_start_matches("error: ").trim_end();
-        let _ = write(io::stdout(), &json::error("usage", "", message));
-    }
-    let _ = error.print();
-    match error.use_stderr() {
-        true => ExitCode::from(COULD_NOT),
-        false => ExitCode::SUCCESS,
-    }
-}
-
-/// Prints why there is no report: to stderr and, as JSON, to stdout.
-pub fn print_problem(args: &Args, Problem(message): &Problem) -> ExitCode {
-    if args.json {
-        let text = json::error(args.command.name(), &heap_of(args), message);
-        let _ = write(io::stdout(), &text);
-    }
-    let _ = write(anstream::stderr(), &text::error(message));
-    ExitCode::from(COULD_NOT)
-}
-
-/// Writes all, or as much as somebody reads: `| head` is not an error.
+/// Writes all of a text. That a reader stops early, as `| head` does, is not an error.
 fn write(mut out: impl Write, text: &str) -> io::Result<()> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {

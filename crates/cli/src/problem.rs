@@ -1,33 +1,90 @@
 //! Why the command could not do its job.
 
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_heap::probe::ProbeError;
 
-/// A reason, for a person.
+/// What went wrong and where, for a person. The exit code is 2.
 #[derive(Debug)]
-pub struct Problem(pub String);
+pub struct Problem {
+    /// It names the file, the argument or the line at fault.
+    reason: String,
+    /// What the person can do about it, on the next line.
+    hint: Option<String>,
+}
 
 impl Problem {
-    /// A reason, and what might have been meant.
-    pub fn with_suggestions(reason: String, suggestions: &[String]) -> Self {
-        match suggestions {
-            [] => Self(reason),
-            _ => Self(format!("{reason}\n  did you mean {}?", either(suggestions))),
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            hint: None,
+        }
+    }
+
+    /// Adds what the person can do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the names that might have been meant, if there are any.
+    pub fn suggest(self, names: &[String]) -> Self {
+        match names {
+            [] => self,
+            _ => self.hint(format!("did you mean {}?", either(names))),
+        }
+    }
+
+    pub fn cannot_read(file: &Path, error: &io::Error) -> Self {
+        Self::new(format!("cannot read {}: {error}", file.display()))
+    }
+
+    pub fn cannot_write(file: &Path, error: &io::Error) -> Self {
+        Self::new(format!("cannot write {}: {error}", file.display()))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  {hint}"),
+            None => Ok(()),
         }
     }
 }
+
+/// The hint where a question needs a thread that asks.
+pub const NAME_ASKER: &str = "name one, as in `--as thread:main`";
 
 impl From<ProbeError> for Problem {
     fn from(error: ProbeError) -> Self {
+        let problem = Self::new(error.to_string());
         match error {
-            ProbeError::NobodyAsks => {
-                Self(format!("{error}\n  name one, as in `--as thread:main`"))
-            }
-            _ => Self(error.to_string()),
+            ProbeError::NobodyAsks => problem.hint(NAME_ASKER),
+            _ => problem,
         }
     }
 }
 
-/// `a`, `b` or `c`
+impl From<Diagnostics> for Problem {
+    fn from(wrong: Diagnostics) -> Self {
+        Self::new(wrong.to_string())
+    }
+}
+
+impl From<Vec<Diagnostics>> for Problem {
+    /// Lists the mistakes of several files.
+    fn from(wrong: Vec<Diagnostics>) -> Self {
+        let files: Vec<String> = wrong.iter().map(Diagnostics::to_string).collect();
+        Self::new(files.join("\n"))
+    }
+}
+
+/// Returns `a`, `b` or `c`.
 fn either(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {

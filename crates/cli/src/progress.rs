@@ -1,5 +1,6 @@
-//! Progress, shown on a terminal once something takes longer than a second.
+//! Shows progress on stderr. A bar appears on a terminal when work takes longer than a second.
 
+use std::io::{self, Write};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows progress, or does not.
+/// Shows progress, unless `--quiet` is given.
 pub struct Progress {
     quiet: bool,
 }
@@ -19,7 +20,7 @@ impl Progress {
         Self { quiet }
     }
 
-    /// Does some work that tells how many bytes of how many are done.
+    /// Does work that reports how many bytes are done, and of how many.
     pub fn of_bytes<R>(&self, what: &str, work: impl FnOnce(&mut dyn FnMut(u64, u64)) -> R) -> R {
         let style = "{msg} {wide_bar} {bytes}/{total_bytes}, {eta} left";
         self.watch(what, style, |bar| {
@@ -30,9 +31,16 @@ impl Progress {
         })
     }
 
-    /// Does some work that tells nothing.
+    /// Does work that reports no progress of its own.
     pub fn of<R>(&self, what: &str, work: impl FnOnce() -> R) -> R {
         self.watch(what, "{spinner} {msg} {elapsed}", |_| work())
+    }
+
+    /// Prints a line that says what is being done.
+    pub fn say(&self, what: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{what}");
+        }
     }
 
     fn watch<R>(&self, what: &str, style: &str, work: impl FnOnce(&ProgressBar) -> R) -> R {

@@ -1,9 +1,9 @@
-//! Two rules of everyday programming that no type checker knows, as questions to the heap.
+//! Two rules of everyday programming that no type checker checks, as questions to the heap.
 //!
-//! - *Wrappers*: whoever glues two systems together wants one to touch the other's objects
-//!   through wrappers only. `reach_through(a, {w}, w.b)` says whether it does.
-//! - *Disposal*: what is disposed of by hand must not be in use elsewhere. `is_shared`
-//!   says whether it is, before it is too late.
+//! - *Wrappers*: where two systems are connected, one should use the objects of the other only
+//!   through wrappers. `reach_through(a, {w}, w.b)` says whether it does.
+//! - *Disposal*: an object that is disposed of by hand must not be in use elsewhere. `is_shared`
+//!   says whether it is, before the object is disposed of.
 
 use std::error::Error;
 
@@ -16,13 +16,13 @@ use heaphound::{
 
 mod report;
 
-/// Of the new system.
+/// An object of the new system.
 #[derive(Managed)]
 #[repr(C)]
 struct Invoice {
     header: Header,
     account: Slot<AccountWrapper>,
-    /// Somebody was in a hurry.
+    /// A reference that goes around the wrapper: the mistake.
     fast_account: Slot<LegacyAccount>,
 }
 
@@ -33,7 +33,7 @@ struct AccountWrapper {
     wrapped: Slot<LegacyAccount>,
 }
 
-/// Of the old system, which has its own ways to get at it.
+/// An object of the old system, which reaches it in its own ways.
 #[derive(Managed)]
 #[repr(C)]
 struct LegacyAccount {
@@ -49,7 +49,7 @@ struct Sprite {
     texture: Slot<Texture>,
 }
 
-/// Memory of a graphics card, say, that is given back by hand.
+/// Memory that is given back by hand, for example that of a graphics card.
 #[derive(Managed)]
 #[repr(C)]
 struct Texture {
@@ -57,7 +57,7 @@ struct Texture {
     disposed: Var<bool>,
 }
 
-/// What was found, unless something else went wrong.
+/// The findings, or another error.
 pub(crate) type Findings = Result<Vec<Finding>, Box<dyn Error>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -86,7 +86,7 @@ fn new_heap(collector: Collector) -> Result<Heap, Box<dyn Error>> {
     Ok(builder.build()?)
 }
 
-/// Whether an invoice reaches the old system's account through the wrapper only.
+/// Checks that an invoice reaches the old system's account through the wrapper only.
 pub(crate) fn wrappers(collector: Collector, in_a_hurry: bool) -> Findings {
     let heap = new_heap(collector)?;
     let mut m = heap.attach("main")?;
@@ -123,7 +123,7 @@ pub(crate) fn wrappers(collector: Collector, in_a_hurry: bool) -> Findings {
     })
 }
 
-/// Disposes of a sprite's texture unless another one uses it; answers whether it did.
+/// Disposes of a sprite's texture unless another sprite uses it. Returns whether it did.
 pub(crate) fn disposal(
     collector: Collector,
     twins: bool,
@@ -155,7 +155,7 @@ fn dispose(
     let finding = m.ask(|heap| {
         let (view, texture) = (heap.view(), heap.id(texture)?);
         let about = named(view, texture);
-        // All ways that do not begin on the stack of this thread.
+        // All paths that do not start on the stack of this thread.
         let asker = heap.asker().ok_or(ProbeError::NobodyAsks)?;
         let search = Search {
             from: Origin::Roots(RootSet::AllBut(asker, Part::Stack)),

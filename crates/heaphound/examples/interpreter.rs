@@ -101,7 +101,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// A global variable is a static root: reports call it by its name.
+    /// A global variable is a static root; reports show its name.
     fn global(&mut self, m: &Mutator<'_>, name: &str) -> Static<Object> {
         let globals = &mut self.globals;
         let new = || m.static_root(name);

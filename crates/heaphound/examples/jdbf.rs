@@ -1,10 +1,10 @@
 //! A race found without looking for races: figures 1 and 2 of the PHALANX paper.
 //!
-//! JdbF keeps database connections in a map of sources. `getConnection` tests
-//! whether a source is in use and then says so; two threads that test at the same time
-//! both get its connection. The rule that they break is about the heap: *from outside
-//! the map, a connection is reachable from at most one thread*. One of the threads asks
-//! whether it holds, and is told who else has its connection, and where.
+//! JdbF keeps database connections in a map of sources. `getConnection` tests whether a source is
+//! in use and then marks it as used. Two threads that test at the same time both get its
+//! connection. The rule that they break is about the heap: *from outside the map, a connection is
+//! reachable from at most one thread*. One of the threads asks whether the rule holds. The answer
+//! says who else has its connection, and where.
 
 use std::error::Error;
 use std::sync::{Barrier, Mutex};
@@ -67,8 +67,8 @@ const CLIENTS: [(&str, &str); 3] = [
 
 /// How `get_connection` keeps threads apart.
 pub(crate) enum Version {
-    /// Not at all. The barrier makes sure that the two who want the same connection have
-    /// both tested before either goes on, as can happen on any day.
+    /// Not at all. The barrier makes sure that the two threads that want the same connection have
+    /// both tested before either continues. Without the barrier, that happens by chance.
     Buggy(Barrier),
     /// `synchronized`.
     Corrected(Mutex<()>),
@@ -84,7 +84,7 @@ impl Version {
     }
 }
 
-/// What was found, unless something else went wrong.
+/// The findings, or another error.
 pub(crate) type Findings = Result<Vec<Finding>, Box<dyn Error + Send + Sync>>;
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -103,14 +103,14 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Lets all clients insert at once, and answers what breaks the rule meanwhile.
+/// Lets all clients insert at once. Returns what broke the rule meanwhile.
 pub(crate) fn run(collector: Collector, version: Version) -> Findings {
     let heap = Heap::builder()
         .max_bytes(16 << 20)
         .collector(collector)
         .build()?;
     open_database(&mut heap.attach("main")?)?;
-    // Everybody has a connection or has been refused; the rule was checked.
+    // Each client has a connection or was refused, and the rule was checked.
     let (all_have, checked) = (Barrier::new(CLIENTS.len()), Barrier::new(CLIENTS.len()));
     let client = |name: &str, source: &str| -> Findings {
         let mut m = heap.attach(name)?;
@@ -177,14 +177,14 @@ fn check_invariant(heap: &Asking<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// The scope that holds the local where a path starts, as a reader finds it.
+/// Returns the scope of the local where a path starts, as file, line and column.
 fn scope_of(path: &Path) -> String {
     let root = path.root.as_ref();
     let scope = root.and_then(|root| root.scope.as_deref()).unwrap_or("?");
     scope.rsplit('/').next().unwrap_or_default().into()
 }
 
-/// `Database.insert` begins with this. None if the connection is in use.
+/// The first step of `Database.insert`. Returns `None` if the connection is in use.
 fn get_connection<'a>(
     m: &mut Mutator<'a>,
     name: &str,

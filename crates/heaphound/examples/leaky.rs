@@ -1,11 +1,9 @@
-//! A program that leaks until its heap is full, and the error that says what
-//! fills it.
+//! A program that leaks until its heap is full, and the error that says what fills it.
 //!
-//! An order desk keeps its open orders in a table. Delivered orders leave the
-//! table, but each customer remembers the orders it ever made. The collector logs a
-//! line per collection; when memory runs out, the error names the classes that hold
-//! it, and the heap has been written to a file that can be asked for the way from a root
-//! to the orders.
+//! A shop keeps its open orders in a table. Delivered orders are removed from the table, but each
+//! customer refers to all its orders. The collector logs one line for each collection. When memory
+//! runs out, the error names the classes that fill the heap, and the heap is written to a file.
+//! From the file we get the path from a root to the orders.
 
 use heaphound::path::Search;
 use heaphound::set::ObjectSet;
@@ -31,7 +29,7 @@ struct Order {
     number: u64,
     customer: Ref<Customer>,
     items: Slot<RefArray<Str>>,
-    /// The customer's order before this one. Nobody ever reads it.
+    /// The customer's previous order. No code reads it.
     before: Slot<Order>,
 }
 
@@ -51,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(never) => match never {},
         Err(error) => println!("\n{error}"),
     }
-    // The file can be asked, here as with the `heaphound` command.
+    // The file can be read here, or by the `heaphound` command.
     let heap = file::read_file(&file_name, &mut |_, _| {})?;
     let probes = Probes::of(&heap);
     let is_order = |it: &snapshot::ObjectId| heap.class(heap.class_of(*it)).name == "Order";
@@ -115,9 +113,9 @@ fn run(m: &mut Mutator<'_>) -> Result<std::convert::Infallible, OutOfMemory> {
             before,
         })?;
         m[customer].orders.update(|orders| orders + 1);
-        // The order in this place of the table is delivered and leaves it…
+        // The order in this place of the table is delivered and removed from the table…
         m[open][number as usize % OPEN_ORDERS].set(Some(&m[order]));
-        // …but not the history.
+        // …but not from the customer's history.
         m[customer].history.set(Some(&m[order]));
     }
     unreachable!("orders come in until memory runs out")

@@ -1,12 +1,12 @@
 //! Confinement: figure 3 of the PHALANX paper.
 //!
-//! A server thread accepts connections and starts a thread for each. Nothing is locked,
-//! because nothing needs to be, as long as two rules hold:
+//! A server thread accepts connections and starts a thread for each. It needs no locks as long as
+//! two rules hold:
 //! - a socket belongs to its request thread alone: `dom(this, socket)`;
 //! - the set of clients belongs to the server's stack: `pred(clients).size() == 0`.
 //!
-//! Each thread asks whether its rule holds at the moment when it relies on it. Three
-//! ways to break them follow, each of them one line.
+//! Each thread asks whether its rule holds at the moment when it depends on it. Three ways to break
+//! the rules follow; each is one line.
 
 use std::error::Error;
 use std::sync::mpsc::{self, Receiver};
@@ -46,7 +46,7 @@ struct ClientSet {
     len: Var<u32>,
 }
 
-/// What the server remembers of those who come too often.
+/// The clients that come too often.
 #[derive(Managed)]
 #[repr(C)]
 struct Suspicions {
@@ -61,11 +61,11 @@ pub(crate) enum Version {
     ForgetsItsLocal,
     /// The server has a list of open sockets.
     KeepsARegistry,
-    /// `suspicious` stores the set that it was only to look at.
+    /// `suspicious` stores the set, which it should only read.
     StoresTheClients,
 }
 
-/// What was found, unless something else went wrong.
+/// The findings, or another error.
 pub(crate) type Findings = Result<Vec<Finding>, Box<dyn Error + Send + Sync>>;
 
 /// The requests, by the address that each comes from.
@@ -101,7 +101,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Serves all requests and answers which rules were found broken, in the order of requests.
+/// Serves all requests. Returns the rules that were broken, in the order of requests.
 pub(crate) fn run(collector: Collector, version: Version) -> Findings {
     let heap = Heap::builder()
         .max_bytes(16 << 20)
@@ -151,14 +151,14 @@ fn serve<'t>(
             }
             let thread = m.alloc(RequestThreadInit { socket })?;
             m.root(&m[thread])
-            // The scope ends here, and with it what the server has of the socket.
+            // The scope ends here, and with it the server's reference to the socket.
         };
         if version == Version::ForgetsItsLocal {
             m.local(m[&thread].socket.get());
         }
         requests.push(threads.spawn(move || answer(heap, number, thread)));
     }
-    // Meanwhile the server's locals stay as they are.
+    // The server's locals do not change meanwhile.
     for request in requests {
         found.extend(m.blocked(|| request.join().expect("no request panics"))?);
     }
@@ -217,7 +217,7 @@ fn check_clients(m: &mut Mutator<'_>, clients: Local<'_, ClientSet>) -> Findings
     })
 }
 
-/// Whether somebody who comes again should be turned away.
+/// Returns whether a client that comes again should be refused.
 fn is_suspicious(
     m: &mut Mutator<'_>,
     clients: Local<'_, ClientSet>,

@@ -1,7 +1,7 @@
-//! Expressions on the live heap: text, evaluated while the world stands still.
+//! Evaluates expressions on the live heap while the world is stopped.
 //!
-//! The language is that of `docs/deal.md`; what an expression means, and as what it runs, is
-//! said at [`heaphound_deal::expr`]. The asking thread is the one whose mutator is used.
+//! `docs/deal.md` describes the language, and [`heaphound_deal::expr`] how an expression is
+//! evaluated. The asking thread is the one whose mutator is used.
 
 use std::fmt;
 
@@ -15,9 +15,9 @@ use heaphound_heap::view::HeapView;
 
 /// Expressions of a thread about its heap.
 pub trait Evaluate {
-    /// Stops the world and tells whether an expression holds. `variables` are locals and
-    /// handles by the names that the text has for them; one that is null, or that a
-    /// collection has found dead, is null.
+    /// Stops the world and returns whether an expression is true. `variables` are locals and
+    /// handles, each with its name in the text. A variable is null if it holds null, or an object
+    /// that a collection has found dead.
     ///
     /// ```
     /// use heaphound::{Evaluate, Header, Heap, Managed, Slot};
@@ -36,8 +36,8 @@ pub trait Evaluate {
     /// ```
     ///
     /// # Errors
-    /// If something is wrong with the text, or it is not true or false; if a variable belongs
-    /// to another heap or mutator; if there is no answer.
+    /// If the text has mistakes, or its value is not true or false; if a variable belongs to
+    /// another heap or mutator; if there is no answer.
     fn holds(
         &mut self,
         text: &str,
@@ -58,8 +58,8 @@ impl Evaluate for Mutator<'_> {
     }
 }
 
-/// Evaluates an expression of any kind among other questions to a stopped heap: see
-/// [`Mutator::ask`]. Variables are as for [`Evaluate::holds`].
+/// Evaluates an expression of any kind on a heap that [`Mutator::ask`] has stopped. Variables are
+/// as for [`Evaluate::holds`].
 ///
 /// # Errors
 /// As [`Evaluate::holds`].
@@ -103,13 +103,13 @@ pub fn evaluate<'v>(
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EvaluateError {
-    /// Something is wrong with the text, or there is no answer: each thing with its place.
+    /// The text has mistakes, or there is no answer. Each mistake has its place.
     Text(Diagnostics),
     /// A variable of that name cannot be used.
     Variable(String, ProbeError),
     /// The text is not one expression but something else that can stand in a rule file.
     NotAnExpression,
-    /// It is a value or a set, and was asked whether it holds.
+    /// It is a value or a set, so it is neither true nor false.
     NotATruth,
 }
 

@@ -27,7 +27,7 @@
 //! }
 //! assert_eq!(sum, 3);
 //!
-//! // Who owns what? The world stands still while the questions are answered.
+//! // Who owns what? The world is stopped while the questions are answered.
 //! assert!(m.is_object_owned(first, last)?);
 //! let (size, shared) = m.ask(|heap| {
 //!     let (first, last) = (heap.id(first)?, heap.id(last)?);
@@ -74,9 +74,9 @@ pub use shapes::{ShapeWatch, Shapes};
 pub mod testing {
     use crate::Mutator;
 
-    /// Runs `f` and fails the test if anything that it allocated is still reachable when it
-    /// has returned, with the ways that lead there. It makes the collections that it
-    /// needs, so that it says the same run after run.
+    /// Runs `f` and panics if an object that `f` allocated is still reachable afterwards. The
+    /// message has the paths to such objects. It makes the collections that it needs, so every run
+    /// has the same result.
     ///
     /// ```
     /// # use heaphound::{Header, Heap, Managed, Slot, testing};
@@ -91,7 +91,7 @@ pub mod testing {
     /// ```
     ///
     /// # Panics
-    /// If something is reachable; if `f` panics.
+    /// If an object is still reachable; if `f` panics.
     #[track_caller]
     pub fn assert_no_leaks<R>(m: &mut Mutator<'_>, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
         let (result, leaks) = m.leaks_of(f);
@@ -102,7 +102,7 @@ pub mod testing {
     }
 }
 
-/// What derived code refers to. Not for use by hand.
+/// Used by derived code only.
 #[doc(hidden)]
 pub mod support {
     pub use heaphound_gc::{

@@ -1,8 +1,7 @@
-//! Shapes of the live heap: ShapeUp, told of each full collection.
+//! ShapeUp on the live heap: learns or tests the shapes of data structures at full collections.
 //!
-//! What a recursive data structure is, and what is learnt of it, is said at
-//! [`heaphound_analysis::shape`]. Objects that offend, and their paths, are looked for only when
-//! a finding is new.
+//! [`heaphound_analysis::shape`] says what a recursive data structure is, and what is learnt of it.
+//! Objects that break a profile, and their paths, are searched for only when a finding is new.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,8 +56,8 @@ pub struct Shapes {
 }
 
 impl Shapes {
-    /// Learns what is true of the recursive data structures of a correct run. The profile may
-    /// hold what was learnt in others.
+    /// Learns what is true of the recursive data structures of a correct run, and adds it to the
+    /// profile.
     pub fn learning(profile: Profile) -> Self {
         Self {
             profile,
@@ -67,7 +66,7 @@ impl Shapes {
         }
     }
 
-    /// Compares with what was learnt.
+    /// Tests whether what the profile says is true.
     pub fn testing(profile: Profile) -> Self {
         Self {
             learns: false,
@@ -75,13 +74,13 @@ impl Shapes {
         }
     }
 
-    /// At every n-th full collection only; 0 is as 1.
+    /// Looks at every n-th full collection only; 0 means 1.
     pub fn every(mut self, collections: u32) -> Self {
         self.every = NonZeroU32::new(collections).unwrap_or(NonZeroU32::MIN);
         self
     }
 
-    /// Watches a heap until what this answers is dropped. What differs from the profile is
+    /// Watches a heap until the returned value is dropped. What differs from the profile is
     /// logged, unless there is another reaction, and counted ([`Heap::findings`]).
     pub fn register(self, heap: &Heap, reaction: Option<Reaction>) -> ShapeWatch {
         let state = Arc::new(Mutex::new(State {
@@ -115,17 +114,17 @@ struct State {
 }
 
 impl ShapeWatch {
-    /// What has been learnt so far, or what is compared with.
+    /// Returns what has been learnt so far, or what is tested.
     pub fn profile(&self) -> Profile {
         lock(&self.state).profile.clone()
     }
 
-    /// The recursive data structures of the last full collection that was looked at.
+    /// Returns the recursive data structures of the last full collection that was looked at.
     pub fn measures(&self) -> Vec<Measure> {
         lock(&self.state).measures.clone()
     }
 
-    /// How they differ from the profile; nothing while it learns.
+    /// Returns how they differ from the profile; nothing while it learns.
     pub fn violations(&self) -> Vec<Violation> {
         lock(&self.state).violations.clone()
     }
@@ -136,7 +135,7 @@ impl ShapeWatch {
     }
 }
 
-/// What one collection leaves is whole, whoever panicked while it was read.
+/// Locks the state. It is complete after each collection, even if a reader panicked.
 fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

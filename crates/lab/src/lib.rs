@@ -3,6 +3,8 @@
 //! An experiment measures ratios inside one run: what is compared is interleaved, and the
 //! median of many rounds counts. Where the noise of the machine may be larger than the
 //! difference, instructions are counted as well ([`callgrind`]).
+//!
+//! To add an experiment: a file, and an entry in [`EXPERIMENTS`].
 #![forbid(unsafe_code)]
 
 pub mod assertions;
@@ -30,15 +32,18 @@ pub struct Options {
 
 /// An experiment.
 pub struct Experiment {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// What it shows, in one line.
     pub about: &'static str,
     /// Runs it.
     pub run: fn(&Options, Progress<'_>) -> Result<Report, Failed>,
+    /// Does a piece of its work, by name, this many times, for a process whose instructions are
+    /// counted. Returns false if it has no work of that name. `None` if it counts none.
+    pub count: Option<fn(&str, usize) -> bool>,
 }
 
-/// Why an experiment could not be run. Mostly there is too little memory.
+/// Why an experiment could not be run, for example because memory ran out.
 pub type Failed = Box<dyn std::error::Error>;
 
 /// Called with what an experiment is doing.
@@ -50,31 +55,37 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "assertions",
         about: "GC assertions, section 3: the bugs that they find, and what checking costs",
         run: assertions::run,
+        count: Some(assertions::count),
     },
     Experiment {
         name: "probes",
         about: "PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it",
         run: probes::run,
+        count: Some(probes::count),
     },
     Experiment {
         name: "deal",
         about: "DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds",
         run: deal::run,
+        count: Some(deal::count),
     },
     Experiment {
         name: "summaries",
         about: "heap summaries, chapters 3.3, 5 and 6: what counting them costs a collection, a run, and memory",
         run: summaries::run,
+        count: Some(summaries::count),
     },
     Experiment {
         name: "cork",
         about: "Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow",
         run: cork::run,
+        count: None,
     },
     Experiment {
         name: "shapeup",
         about: "ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms",
         run: shapeup::run,
+        count: None,
     },
 ];
 
@@ -86,11 +97,6 @@ pub fn find(name: &str) -> Option<&'static Experiment> {
 /// Does work whose instructions are counted, in a process of its own. Returns whether the work
 /// is known.
 pub fn count(what: &str, times: usize) -> bool {
-    let all = [
-        probes::count,
-        assertions::count,
-        deal::count,
-        summaries::count,
-    ];
-    all.iter().any(|count| count(what, times))
+    let mut all = EXPERIMENTS.iter().filter_map(|it| it.count);
+    all.any(|count| count(what, times))
 }

@@ -28,7 +28,7 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
             Body::Answer(AnswerJson::explanation(subject, text))
         }
         Report::Formatted { .. } => Body::Empty {},
-        Report::Document(text) => return text.clone(),
+        Report::Document { json, .. } => return json.clone(),
     };
     print(&Document::new(command, heap, body, report.findings()))
 }

@@ -79,7 +79,12 @@ pub enum Report {
         findings: Vec<Finding>,
     },
     /// A document in a form of its own, such as DOT.
-    Document(String),
+    Document {
+        /// The document as text.
+        text: String,
+        /// The document as JSON.
+        json: String,
+    },
 }
 
 impl Report {
@@ -91,7 +96,7 @@ impl Report {
             Self::Growth { findings, .. }
             | Self::Shapes { findings, .. }
             | Self::Formatted { findings, .. } => findings.iter().collect(),
-            Self::Info(_) | Self::Written(_) | Self::Explanation { .. } | Self::Document(_) => {
+            Self::Info(_) | Self::Written(_) | Self::Explanation { .. } | Self::Document { .. } => {
                 Vec::new()
             }
         }
@@ -102,7 +107,7 @@ impl Report {
     pub fn verbatim(&self) -> Option<&str> {
         match self {
             Self::Explanation { text, .. } | Self::Formatted { text, .. } => Some(text),
-            Self::Document(text) => Some(text),
+            Self::Document { text, .. } => Some(text),
             _ => None,
         }
     }

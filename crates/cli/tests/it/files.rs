@@ -260,11 +260,26 @@ fn the_number_of_threads_does_not_change_the_answer() {
 }
 
 #[test]
-fn every_command_has_examples() {
-    for command in ["probe", "path", "info", "convert"] {
-        let help = told(&run(&format!("{command} --help")));
-        assert!(help.contains("Examples:"), "{help}");
-    }
+fn every_command_has_examples_and_is_in_the_guide() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guide = std::fs::read_to_string(here.join("../../docs/command.md")).unwrap();
     let help = told(&run("--help"));
     assert!(help.contains("Exit codes:"), "{help}");
+    let listed = help.split("Commands:\n").nth(1).unwrap();
+    let lines = listed.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| !line.starts_with("   "));
+    let commands: Vec<&str> = names
+        .filter_map(|it| it.split_whitespace().next())
+        .collect();
+    for known in ["probe", "path", "info", "convert", "deal", "lab"] {
+        assert!(commands.contains(&known), "{help}");
+    }
+    for command in commands.into_iter().filter(|it| *it != "help") {
+        let help = told(&run(&format!("{command} --help")));
+        assert!(help.contains("Examples:"), "{help}");
+        assert!(
+            guide.contains(&format!("| `heaphound {command} ")),
+            "{command}"
+        );
+    }
 }

@@ -1,8 +1,8 @@
-//! What the examples have in common: making a finding, and printing it.
+//! Makes and prints findings, for all examples.
 
 use heaphound::finding::{Evidence, Finding, Named, Path, Severity};
 
-/// A broken rule about one object, with the paths that prove it.
+/// Returns a finding about a rule that one object breaks, with the paths that prove it.
 #[track_caller]
 pub(crate) fn violation(
     kind: &str,
@@ -21,7 +21,7 @@ pub(crate) fn violation(
     }
 }
 
-/// Prints what was found, or that nothing was.
+/// Prints the findings, or that there are none.
 pub(crate) fn print(findings: &[Finding]) {
     if findings.is_empty() {
         println!("  ok: the rule holds");

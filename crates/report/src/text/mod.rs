@@ -46,7 +46,7 @@ pub fn report(heap: &str, report: &Report, width: usize) -> String {
         }
         Report::Explanation { text, .. }
         | Report::Formatted { text, .. }
-        | Report::Document(text) => return text.clone(),
+        | Report::Document { text, .. } => return text.clone(),
     }
     page.finish()
 }

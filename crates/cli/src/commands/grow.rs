@@ -1,7 +1,7 @@
-//! `heaphound grow`: what grows from snapshot to snapshot, and what holds it.
+//! `heaphound grow`: shows what grows from snapshot to snapshot, and what holds it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heaphound_analysis::cork::{self, Cork, Options, Ranking};
@@ -13,15 +13,16 @@ use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::growth::{self, Difference, Differences, Growth};
 
+use crate::cores::cores;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
-/// Show what grows from snapshot to snapshot of one program. Exits with 1 if something does.
+/// Show what grows from snapshot to snapshot of one program. Exits with 1 if something grows.
 ///
-/// A class that grows in all of them is reported with the slots that hold the growth, an
-/// object that shows it, and how fast it grows (Cork). Take snapshots at moments that can be
-/// compared: after the program has warmed up, and after it has done as much again.
+/// A class that grows from each snapshot to the next is reported with the slots that hold the
+/// growth, an object that shows it, and how fast it grows (Cork). Take snapshots at moments that
+/// can be compared: the first after the program has warmed up, then after equal amounts of work.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,13 +33,13 @@ Examples:
 pub struct Args {
     /// Three snapshots or more, oldest first.
     #[arg(value_name = "HEAP", required = true)]
-    pub heaps: Vec<PathBuf>,
+    heaps: Vec<PathBuf>,
 
     /// How growth is ranked: by itself, or by its share of the heap's growth.
     #[arg(long, value_name = "BY", default_value = "ratio")]
     ranking: By,
 
-    /// By how many percent a class may shrink and still be growing; for `ratio`.
+    /// By how many percent a class may shrink and still count as growing; for `ratio`.
     #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u8).range(0..=99))]
     decay: u8,
 
@@ -50,15 +51,16 @@ pub struct Args {
     #[arg(long, value_name = "RANK", value_parser = rank, allow_negative_numbers = true)]
     threshold: Option<f64>,
 
-    /// Show how two snapshots differ, class by class: the first and the last.
+    /// Show how two snapshots differ, class by class: the first and the last, or those that
+    /// --from and --to name.
     #[arg(long)]
     table: bool,
 
-    /// The earlier one of the table, counted from 1.
+    /// The earlier snapshot of the table, counted from 1.
     #[arg(long, value_name = "N", requires = "table")]
     from: Option<usize>,
 
-    /// The later one of the table.
+    /// The later snapshot of the table.
     #[arg(long, value_name = "N", requires = "table")]
     to: Option<usize>,
 
@@ -67,7 +69,14 @@ pub struct Args {
     limit: usize,
 }
 
-/// A rank that others can be above.
+impl Args {
+    /// Returns the last snapshot: findings are about it.
+    pub fn heap(&self) -> &Path {
+        self.heaps.last().map_or(Path::new(""), |it| it)
+    }
+}
+
+/// Parses a rank with which others can be compared.
 fn rank(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rank) if f64::is_finite(rank) => Ok(rank),
@@ -81,7 +90,7 @@ enum By {
     Slope,
 }
 
-/// A program that grows must have had the time to do so twice.
+/// Three snapshots show whether a class grew twice.
 const LEAST_SNAPSHOTS: usize = 3;
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
@@ -91,15 +100,14 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             1 => "is only 1".to_string(),
             count => format!("are only {count}"),
         };
-        return Err(Problem(format!(
+        return Err(Problem::new(format!(
             "growth is seen in {LEAST_SNAPSHOTS} snapshots or more, and there {given}"
         )));
     }
     let (from, to) = (args.from.unwrap_or(1), args.to.unwrap_or(count));
     if from == 0 || from >= to || to > count {
-        return Err(Problem(format!(
-            "there is no table from snapshot {from} to {to} of {count}\n  the earlier one comes first"
-        )));
+        let reason = format!("there is no table from snapshot {from} to {to} of {count}");
+        return Err(Problem::new(reason).hint("the earlier one comes first"));
     }
     let mut series = Series::default();
     let mut cork = Cork::new(options(args));
@@ -109,16 +117,15 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let mut known: Option<(String, BTreeSet<String>)> = None;
     for (number, path) in (1..).zip(&args.heaps) {
         let file = path.display().to_string();
-        let heap = input::read(path, progress)?;
+        let heap = input::read_heap(path, progress)?;
         let names = classes_of(&heap);
         if let Some((before, classes)) = &known {
             check_program(before, classes, &file, &names)?;
         }
         known = Some((file.clone(), names));
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let summary = progress.of("counting", || summarize_on(&heap, threads));
+        let summary = progress.of("counting", || summarize_on(&heap, cores()));
         let summary = series.add(&summary, heap.classes());
-        // Nobody knows what the program allocated in between.
+        // Snapshots do not say how much the program allocated between them.
         cork.observe(&summary, &series.slots(), 0);
         growth.snapshots.push(growth::Snapshot {
             file,
@@ -148,7 +155,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     })
 }
 
-/// Snapshots are taken by somebody who chose the moments, so that few of them are enough.
+/// Returns Cork's options. A person chose the moments of the snapshots, so few are enough.
 fn options(args: &Args) -> Options {
     let base = match args.ranking {
         By::Ratio => Options {
@@ -166,7 +173,7 @@ fn options(args: &Args) -> Options {
     }
 }
 
-/// The classes that have objects, by name.
+/// Returns the names of the classes that have objects.
 fn classes_of(heap: &Snapshot) -> BTreeSet<String> {
     let mut used = vec![false; heap.classes().len()];
     for object in heap.objects() {
@@ -177,8 +184,8 @@ fn classes_of(heap: &Snapshot) -> BTreeSet<String> {
     used.map(|it| it.0.name.clone()).collect()
 }
 
-/// Two snapshots of one program have most of their classes in common: all but few of those that
-/// the smaller one has.
+/// Returns an error if two snapshots seem to be of different programs. Snapshots of one program have
+/// at least half of their classes in common.
 fn check_program(
     before: &str,
     known: &BTreeSet<String>,
@@ -189,7 +196,7 @@ fn check_program(
     let fewest = known.len().min(classes.len());
     match common * 2 >= fewest {
         true => Ok(()),
-        false => Err(Problem(format!(
+        false => Err(Problem::new(format!(
             "{before} and {file} are not of the same program: of {fewest} classes they have {common} in common"
         ))),
     }
@@ -198,14 +205,14 @@ fn check_program(
 fn findings(cork: &Cork, summary: &Summary, series: &Series, heap: &Snapshot) -> Vec<Finding> {
     let ids = series.slots();
     let candidates = cork.candidates(summary, &ids);
-    let tell = |candidate: &cork::Candidate| {
+    let finding = |candidate: &cork::Candidate| {
         let mut finding = cork::finding(candidate, series.classes(), &ids, None);
         let trail = cork::sample(heap, candidate, series.classes());
         let path = trail.map(|trail| trail.describe(heap));
         finding.evidence.extend(path.map(Evidence::example));
         finding
     };
-    candidates.iter().map(tell).collect()
+    candidates.iter().map(finding).collect()
 }
 
 fn differences(before: &Summary, after: &Summary, series: &Series, limit: usize) -> Differences {

@@ -1,4 +1,4 @@
-//! Answers of yes or no, and the paths that prove them.
+//! Answers that are yes or no, and the paths that prove them.
 
 use heaphound_heap::RootKind;
 use heaphound_heap::finding::Evidence;
@@ -8,10 +8,8 @@ use heaphound_heap::root::Part;
 use heaphound_heap::snapshot::ObjectId;
 use heaphound_heap::view::HeapView;
 
-use super::{Asking, Truth, Why};
-
-/// How many paths an answer has at most.
-const MOST_PATHS: usize = 5;
+use super::asking::{Asking, MOST_PATHS};
+use super::outcome::{Truth, Why};
 
 pub fn is_heap(asking: &Asking<'_>, object: ObjectId) -> Truth {
     let (count, why) = referrers(asking, object);
@@ -31,28 +29,22 @@ pub fn is_shared(asking: &Asking<'_>, object: ObjectId) -> Truth {
     }
 }
 
-/// How many objects refer to one, and a path through each.
+/// Returns how many objects refer to an object, and shows a path through each.
 fn referrers(asking: &Asking<'_>, object: ObjectId) -> (usize, Why) {
     let all = asking.probes.pred(object);
-    let name = asking.name(object);
-    let message = match all.len() {
-        0 => format!("no reachable object refers to {name}"),
-        1 => format!("1 reachable object refers to {name}"),
-        n => format!("{n} reachable objects refer to {name}"),
-    };
-    let mut why = Why::new(message, &[object]);
+    let mut why = Why::new(asking.referrers(all.len(), object), &[object]);
     let shown = &all.as_slice()[..all.len().min(MOST_PATHS)];
     let trails = asking.probes.paths_to_each(&Search::everywhere(), shown);
     for mut trail in trails.into_iter().flatten() {
         extend(asking, &mut trail, object);
-        why.evidence.push(asking.show("", &trail));
+        why.evidence.push(asking.way(&trail));
     }
     if all.len() > MOST_PATHS {
         let more = all.len() - MOST_PATHS;
         why.notes
             .push(format!("{more} more are not shown; `pred` lists them"));
     }
-    // What no object refers to may still be held, by a root itself.
+    // An object to which no object refers may still be held by a root.
     if all.is_empty()
         && let Some(trail) = asking.probes.path(&Search::everywhere(), object)
     {
@@ -62,7 +54,7 @@ fn referrers(asking: &Asking<'_>, object: ObjectId) -> (usize, Why) {
     (all.len(), why)
 }
 
-/// Adds a hop to a path.
+/// Adds the step to `to` at the end of a path.
 fn extend(asking: &Asking<'_>, trail: &mut Trail<ObjectId>, to: ObjectId) {
     let last = *trail.objects.last().expect("a path has an object");
     let mut place = None;
@@ -75,14 +67,14 @@ fn extend(asking: &Asking<'_>, trail: &mut Trail<ObjectId>, to: ObjectId) {
     trail.objects.extend(place.map(|_| to));
 }
 
-pub fn is_reachable(asking: &Asking<'_>, a: ObjectId, b: ObjectId) -> Truth {
+pub fn is_reachable(asking: &Asking<'_>, [a, b]: [ObjectId; 2]) -> Truth {
     let (from, to) = (asking.name(a), asking.name(b));
     let yes = asking.probes.is_reachable(a, b);
     let mut why = match yes {
         true => Why::new(format!("{to} is reachable from {from}"), &[a, b]),
         false => Why::new(format!("no path leads from {from} to {to}"), &[a, b]),
     };
-    why.evidence.extend(way(asking, a, &[], b, ""));
+    why.evidence.extend(way_between(asking, a, &[], b));
     why.notes = asking.garbage_notes(&[a, b]);
     Truth {
         kind: "reachable",
@@ -91,23 +83,32 @@ pub fn is_reachable(asking: &Asking<'_>, a: ObjectId, b: ObjectId) -> Truth {
     }
 }
 
-/// A path from an object to another, on which none of `avoid` lies.
-fn way(
+/// Returns a path from an object to another that passes none of `avoid`.
+fn path_between(
     asking: &Asking<'_>,
     from: ObjectId,
     avoid: &[ObjectId],
     to: ObjectId,
-    label: &str,
-) -> Option<Evidence> {
+) -> Option<Trail<ObjectId>> {
     let search = Search {
         from: Origin::Objects(&[from]),
         avoid,
     };
-    let trail = asking.probes.path(&search, to)?;
-    Some(asking.show(label, &trail))
+    asking.probes.path(&search, to)
 }
 
-pub fn is_disjoint(asking: &Asking<'_>, a: ObjectId, b: ObjectId) -> Truth {
+/// The same, as evidence.
+fn way_between(
+    asking: &Asking<'_>,
+    from: ObjectId,
+    avoid: &[ObjectId],
+    to: ObjectId,
+) -> Option<Evidence> {
+    let trail = path_between(asking, from, avoid, to)?;
+    Some(asking.way(&trail))
+}
+
+pub fn is_disjoint(asking: &Asking<'_>, [a, b]: [ObjectId; 2]) -> Truth {
     let names = [asking.name(a), asking.name(b)];
     let common = asking.probes.common(a, b);
     let why = match common {
@@ -127,7 +128,8 @@ pub fn is_disjoint(asking: &Asking<'_>, a: ObjectId, b: ObjectId) -> Truth {
             let mut why = Why::new(message, &[a, b, common]);
             for (from, name) in [a, b].into_iter().zip(names) {
                 let label = format!("from {name}");
-                why.evidence.extend(way(asking, from, &[], common, &label));
+                let trail = path_between(asking, from, &[], common);
+                why.evidence.extend(trail.map(|it| asking.show(label, &it)));
             }
             why
         }
@@ -175,7 +177,7 @@ pub fn is_unique_owner(asking: &Asking<'_>, owner: ObjectId) -> Truth {
         }
         why
     };
-    why.notes.extend(aside_note(asking));
+    why.notes.extend(uncounted_note(asking));
     why.notes.extend(asking.garbage_notes(&[owner]));
     Truth {
         kind: "unique-owner",
@@ -184,21 +186,20 @@ pub fn is_unique_owner(asking: &Asking<'_>, owner: ObjectId) -> Truth {
     }
 }
 
-/// That some paths did not count, if any did not.
-fn aside_note(asking: &Asking<'_>) -> Option<String> {
-    let asker = asking.asker?;
+/// Returns a note that says which paths do not count, if some do not.
+fn uncounted_note(asking: &Asking<'_>) -> Option<String> {
+    let asker = asking.asker()?;
     Some(format!(
         "paths from the stack of thread:{asker}, which asks, do not count"
     ))
 }
 
-pub fn reach_through(asking: &Asking<'_>, a: ObjectId, cut: &[ObjectId], b: ObjectId) -> Truth {
+pub fn reach_through(asking: &Asking<'_>, [a, b]: [ObjectId; 2], cut: &[ObjectId]) -> Truth {
     let (from, to) = (asking.name(a), asking.name(b));
-    let names: Vec<String> = cut.iter().map(|it| asking.name(*it)).collect();
-    let names = names.join(", ");
+    let names = asking.names_of(cut);
     let yes = asking.probes.reach_through(a, cut, b);
     let objects: Vec<ObjectId> = [a, b].iter().chain(cut).copied().collect();
-    let through = way(asking, a, &[], b, "");
+    let through = way_between(asking, a, &[], b);
     let mut why = match (yes, &through) {
         (true, Some(_)) => {
             let message = format!("every path from {from} to {to} meets {names}");
@@ -215,7 +216,7 @@ pub fn reach_through(asking: &Asking<'_>, a: ObjectId, cut: &[ObjectId], b: Obje
     };
     why.evidence.extend(match yes {
         true => through,
-        false => way(asking, a, cut, b, ""),
+        false => way_between(asking, a, cut, b),
     });
     Truth {
         kind: "reached-through",
@@ -224,10 +225,10 @@ pub fn reach_through(asking: &Asking<'_>, a: ObjectId, cut: &[ObjectId], b: Obje
     }
 }
 
-pub fn dom(asking: &Asking<'_>, a: ObjectId, b: ObjectId, kind: &'static str) -> Truth {
+pub fn dom(asking: &Asking<'_>, [a, b]: [ObjectId; 2], kind: &'static str) -> Truth {
     let (above, below) = (asking.name(a), asking.name(b));
     let yes = asking.probes.dom(a, b);
-    let inside = way(asking, a, &[], b, "");
+    let inside = way_between(asking, a, &[], b);
     let mut why;
     if yes {
         let message = format!("every path from a root to {below} passes {above}");
@@ -243,9 +244,9 @@ pub fn dom(asking: &Asking<'_>, a: ObjectId, b: ObjectId, kind: &'static str) ->
         let message = format!("a path leads to {below} around {above}");
         why = Why::new(message, &[a, b]);
         let around = asking.probes.bypass(a, b);
-        why.evidence.extend(around.map(|it| asking.show("", &it)));
+        why.evidence.extend(around.map(|it| asking.way(&it)));
     }
-    why.notes.extend(aside_note(asking));
+    why.notes.extend(uncounted_note(asking));
     why.notes.extend(asking.garbage_notes(&[a, b]));
     Truth { kind, yes, why }
 }
@@ -255,10 +256,10 @@ pub fn is_thread_owned(
     object: ObjectId,
     part: Part,
 ) -> Result<Truth, ProbeError> {
-    let asker = asking.asker.ok_or(ProbeError::NobodyAsks)?;
+    let asker = asking.asker().ok_or(ProbeError::NobodyAsks)?;
     if part == Part::Object {
         let thread = asking.probes.thread_object(asker)?;
-        return Ok(dom(asking, thread, object, "thread-object-owned"));
+        return Ok(dom(asking, [thread, object], "thread-object-owned"));
     }
     let name = asking.name(object);
     let (kind, who) = match part {
@@ -274,7 +275,7 @@ pub fn is_thread_owned(
     };
     let mut why = Why::new(message, &[object]);
     match yes {
-        true => why.evidence.extend(own.map(|it| asking.show("", &it))),
+        true => why.evidence.extend(own.map(|it| asking.way(&it))),
         false => why.evidence = others_who_reach(asking, asker, object, part),
     }
     if why.evidence.len() > MOST_PATHS {
@@ -287,8 +288,8 @@ pub fn is_thread_owned(
     Ok(Truth { kind, yes, why })
 }
 
-/// A path from each root or thread but the asker's that reaches an object, or one more
-/// than are shown.
+/// Returns a path from each root or thread, except the asker, that reaches an object. Stops when
+/// there is one path more than an answer shows.
 fn others_who_reach(
     asking: &Asking<'_>,
     asker: &str,
@@ -314,7 +315,7 @@ fn others_who_reach(
     found
 }
 
-/// A path from a root of a kind that belongs to no thread.
+/// Returns a path from a root of a kind that belongs to no thread.
 fn path_from_kind(asking: &Asking<'_>, kind: RootKind, object: ObjectId) -> Option<Evidence> {
     let of_kind = || {
         asking

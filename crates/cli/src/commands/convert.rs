@@ -1,6 +1,6 @@
-//! `heaphound convert`: a heap from one format to another.
+//! `heaphound convert`: writes a heap in another format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heaphound_report::{Report, Written};
@@ -12,8 +12,8 @@ use crate::progress::Progress;
 
 /// Write a heap in another format.
 ///
-/// The name of the file that is written tells the format: .heap or .txt for text, .hhs
-/// for the binary one. What the file IN holds is recognised by its content.
+/// The name of the file OUT decides the format: .heap or .txt for text, .hhs for binary. The
+/// format of the file IN is recognised by its content.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,15 +22,21 @@ Examples:
 pub struct Args {
     /// The heap to read; `-` is stdin.
     #[arg(value_name = "IN")]
-    pub from: PathBuf,
+    from: PathBuf,
 
     /// The file to write.
     #[arg(value_name = "OUT")]
     to: PathBuf,
 
-    /// The format to write.
+    /// The format to write, if the name of the file does not decide it.
     #[arg(long = "to", value_name = "FORMAT")]
     format: Option<Form>,
+}
+
+impl Args {
+    pub fn heap(&self) -> &Path {
+        &self.from
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -47,17 +53,15 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     };
     let name = args.to.display();
     let format = format.ok_or_else(|| {
-        Problem(format!(
-            "the name {name} does not tell a format\n  use .heap, .txt or .hhs, or `--to text|binary`"
-        ))
+        Problem::new(format!("the name {name} does not tell a format"))
+            .hint("use .heap, .txt or .hhs, or `--to text|binary`")
     })?;
-    let heap = input::read(&args.from, progress)?;
-    let cannot = |error| Problem(format!("cannot write {name}: {error}"));
+    let heap = input::read_heap(&args.from, progress)?;
     let file_bytes = progress
-        .of_bytes(&format!("writing {name}"), |told| {
-            write_file(&args.to, &heap, format, told)
+        .of_bytes(&format!("writing {name}"), |done| {
+            write_file(&args.to, &heap, format, done)
         })
-        .map_err(cannot)?;
+        .map_err(|error| Problem::cannot_write(&args.to, &error))?;
     Ok(Report::Written(Written {
         file: name.to_string(),
         format: match format {

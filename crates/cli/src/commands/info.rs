@@ -1,7 +1,7 @@
-//! `heaphound info`: what a heap consists of.
+//! `heaphound info`: shows what a heap consists of.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heaphound_heap::RootKind;
@@ -23,15 +23,21 @@ Examples:
   heaphound info shop.hhs --sort count --limit 5")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
-    pub heap: PathBuf,
+    heap: PathBuf,
 
-    /// The order of classes.
+    /// How the classes are sorted.
     #[arg(long, value_name = "BY", default_value = "bytes")]
     sort: Sort,
 
     /// How many classes to list.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
+}
+
+impl Args {
+    pub fn heap(&self) -> &Path {
+        &self.heap
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -42,7 +48,7 @@ enum Sort {
 }
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    let heap = input::read(&args.heap, progress)?;
+    let heap = input::read_heap(&args.heap, progress)?;
     let info = progress.of("counting", || info_of(&heap, args));
     Ok(Report::Info(info))
 }

@@ -1,34 +1,35 @@
-//! `heaphound eval`: what an expression comes to on a heap.
+//! `heaphound eval`: evaluates an expression on a heap.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use heaphound_deal::check::compile;
 use heaphound_deal::diagnostic::{Diagnostic, Diagnostics};
 use heaphound_deal::expr::{self, Evaluated, Expression, Matching, Told};
 use heaphound_deal::resolved::Rule;
 use heaphound_heap::finding::{Finding, Severity};
-use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_report::answer::Kind;
 use heaphound_report::{Answer, Members, Report, Verdict};
 
+use crate::asker::Asker;
 use crate::bindings::Bindings;
 use crate::input;
+use crate::listing::{Listing, count_of, left_out_note};
 use crate::names::Names;
-use crate::problem::Problem;
+use crate::problem::{NAME_ASKER, Problem};
 use crate::progress::Progress;
 
-/// Evaluate an expression on a heap. Exits with 0 if it is true, a value or a set, with 1 if
-/// it is false.
+/// Evaluate an expression on a heap. Exits with 1 if it is false, with 0 if it is true, a value or
+/// a set.
 ///
-/// The language is that of docs/deal.md: `forall`, `exists` and `num_of`, sets such as
-/// `reach(o)` and `pred(o)`, probes by name. Roots and objects stand for themselves
-/// (static:cache, Node#17); --bind gives them shorter names.
+/// docs/deal.md describes the language: `forall`, `exists` and `num_of`, sets such as `reach(o)`
+/// and `pred(o)`, and all probes. Roots and objects can be written as they are (static:cache,
+/// Node#17); --bind gives them shorter names.
 ///
-/// Paths through the asking thread's own stack do not count against dom and what is built
-/// on it: to ask takes a reference. In a file nobody asks unless --as says who.
+/// For dom and what is based on it, paths from the stack of the asking thread do not count. In a
+/// file no thread asks, unless --as names one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,50 +40,45 @@ Examples:
   heaphound eval shop.hhs 'forall Connection c: thread_reach(c, {static:pool}).size() <= 1' --explain")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
-    pub heap: PathBuf,
+    heap: PathBuf,
 
-    /// What to evaluate.
+    /// The expression to evaluate.
     expression: String,
 
-    /// The thread that asks: `thread:main` or `main`.
-    #[arg(long = "as", value_name = "THREAD")]
-    asker: Option<String>,
+    #[command(flatten)]
+    asker: Asker,
 
     /// Bind a variable to an object, a value or null: `d=static:list`, `limit=17`. May be given
-    /// again.
+    /// several times.
     #[arg(long, value_name = "NAME=WHAT")]
     bind: Vec<String>,
 
-    /// Do not evaluate it, but say as which probe it would run, and how many traversals it
-    /// would take.
+    /// Do not evaluate the expression. Say which probe answers it, and how many traversals it
+    /// takes.
     #[arg(long)]
     explain: bool,
 
-    /// How many threads trace the heap; by default one a core.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: Option<u16>,
-
-    /// How many members of a set to list.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
-
-    /// List all members of a set.
-    #[arg(long, conflicts_with = "limit")]
-    all: bool,
+    #[command(flatten)]
+    listing: Listing,
 }
 
-/// What the text is called in diagnostics.
+impl Args {
+    pub fn heap(&self) -> &Path {
+        &self.heap
+    }
+}
+
+/// The name of the text in diagnostics.
 const NAME: &str = "expression";
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    let heap = input::read(&args.heap, progress)?;
+    let heap = input::read_heap(&args.heap, progress)?;
     let names = Names::of(&heap);
     let given = Bindings::read(&args.bind, &names)?;
     let text = &args.expression;
-    let wrong = |list: Vec<Diagnostic>| Problem(Diagnostics::new(NAME, text, list).to_string());
+    let wrong = |list: Vec<Diagnostic>| Problem::from(Diagnostics::new(NAME, text, list));
 
-    let compiled = compile(NAME, text, &given.scope(&heap));
-    let resolved = compiled.map_err(|wrong| Problem(wrong.to_string()))?;
+    let resolved = compile(NAME, text, &given.scope(&heap))?;
     let rule = only(&resolved.rules)?;
     let expression = Expression::of(&resolved, rule, Matching::Probes).ok_or_else(|| {
         let message = "this is not an expression but a statement of a rule file";
@@ -90,13 +86,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             Diagnostic::new(rule.span, message).hint("use `heaphound check`"),
         ])
     })?;
-    let mut probes = Probes::of(&heap);
-    if let Some(threads) = args.threads {
-        probes = probes.threads(threads.into());
-    }
-    if let Some(name) = &args.asker {
-        probes = probes.ask_as(names.thread(name)?)?;
-    }
+    let probes = args.asker.probes(&heap, &names)?;
     let binder = given.binder(&heap, probes.asker());
     let bindings = binder.bind(&resolved).map_err(wrong)?;
     let reply = |verdict, message: String, notes| Answer {
@@ -118,7 +108,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let Evaluated { answer, unknown } = evaluated.map_err(|diagnostic| {
         let nobody = expression.needs_asker() && probes.asker().is_none();
         wrong(vec![match nobody {
-            true => diagnostic.hint("name one, as in `--as thread:main`"),
+            true => diagnostic.hint(NAME_ASKER),
             false => diagnostic,
         }])
     })?;
@@ -147,33 +137,22 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }
         expr::Answer::Value(value) => (Verdict::Value, shown(&heap, &value)),
         expr::Answer::Set(set) => {
-            let limit = if args.all { usize::MAX } else { args.limit };
-            let members = members(&heap, &set, limit);
-            if members.left_out() > 0 {
-                let (listed, count) = (members.listed.len(), members.count);
-                notes.push(format!(
-                    "{listed} of {count} are listed; --all lists them all"
-                ));
-            }
-            let message = match set.len() {
-                0 => "no objects".into(),
-                1 => "1 object".into(),
-                n => format!("{n} objects"),
-            };
+            let members = members(&heap, &set, args.listing.limit());
+            notes.extend(left_out_note(&members));
             let expected = None;
-            (Verdict::Set { members, expected }, message)
+            (Verdict::Set { members, expected }, count_of(set.len()))
         }
     };
     let answer = reply(verdict, message, notes);
     Ok(Report::Answer { answer, finding })
 }
 
-/// The one statement of a text.
+/// Returns the only statement of a text.
 fn only(rules: &[Rule]) -> Result<&Rule, Problem> {
     match rules {
         [rule] => Ok(rule),
-        [] => Err(Problem("the expression is empty".into())),
-        rules => Err(Problem(format!(
+        [] => Err(Problem::new("the expression is empty")),
+        rules => Err(Problem::new(format!(
             "these are {} statements; `heaphound check` takes a file of them",
             rules.len()
         ))),

@@ -1,7 +1,5 @@
-//! `heaphound deal`: what concerns rule files themselves. Formats them; says how they are
-//! evaluated.
+//! `heaphound deal`: formats rule files, and explains how rules are evaluated.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -14,7 +12,6 @@ use heaphound_heap::finding::{Finding, Severity};
 use heaphound_report::Report;
 
 use crate::bindings::Bindings;
-use crate::check::read;
 use crate::input;
 use crate::names::Names;
 use crate::problem::Problem;
@@ -22,13 +19,26 @@ use crate::progress::Progress;
 
 /// Format rule files; explain how rules are evaluated.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  heaphound deal fmt heap.deal
+  heaphound deal explain heap.deal --heap shop.hhs")]
 pub struct Args {
     #[command(subcommand)]
-    pub command: Command,
+    command: Command,
+}
+
+impl Args {
+    pub fn heap(&self) -> &Path {
+        match &self.command {
+            Command::Explain(args) => args.heap.as_deref().unwrap_or(Path::new("")),
+            Command::Fmt(_) => Path::new(""),
+        }
+    }
 }
 
 #[derive(Subcommand)]
-pub enum Command {
+enum Command {
     Fmt(FmtArgs),
     Explain(ExplainArgs),
 }
@@ -40,40 +50,41 @@ Examples:
   heaphound deal fmt heap.deal
   heaphound deal fmt heap.deal --unicode
   heaphound deal fmt --check *.deal")]
-pub struct FmtArgs {
+struct FmtArgs {
     /// The files; `-` reads stdin and writes stdout.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Write nothing; exit with 1 and name the files that would change.
+    /// Write nothing. Print the names of files that are not formatted, and exit with 1 if there
+    /// are any.
     #[arg(long)]
     check: bool,
 
-    /// Write the papers' symbols: `∀x ∈ Node: a ⇒ b`.
+    /// Write the symbols of the papers: `∀x ∈ Node: a ⇒ b`.
     #[arg(long)]
     unicode: bool,
 }
 
-/// Say how rules are evaluated: in which traversals, and what is tested in each.
+/// Explain how rules are evaluated: in which traversals, and what each traversal tests.
 ///
-/// With a heap, names are checked against its classes. Without one, whatever is named is taken
-/// to exist.
+/// With a heap, names are checked against its classes. Without a heap, all names are accepted.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   heaphound deal explain heap.deal
   heaphound deal explain 'assertion(forall Node x: reach[d](x) -> x.next.prev == x)'
   heaphound deal explain heap.deal --heap shop.hhs --bind d=static:orders")]
-pub struct ExplainArgs {
+struct ExplainArgs {
     /// A file of rules, or a statement.
     #[arg(value_name = "FILE|TEXT")]
     what: String,
 
     /// A heap whose classes and roots the rules are about.
     #[arg(long, value_name = "HEAP")]
-    pub heap: Option<PathBuf>,
+    heap: Option<PathBuf>,
 
-    /// Bind a variable, where there is a heap: `d=static:list`, `limit=17`. May be given again.
+    /// Bind a variable to an object or a value of the heap: `d=static:list`, `limit=17`. May be
+    /// given several times.
     #[arg(long, value_name = "NAME=WHAT", requires = "heap")]
     bind: Vec<String>,
 }
@@ -93,29 +104,29 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
     let mut formatted = Vec::new();
     let mut wrong = Vec::new();
     for path in &args.files {
-        let is_stdin = path == Path::new("-");
+        let is_stdin = input::is_stdin(path);
         let name = if is_stdin {
             "stdin".into()
         } else {
             path.display().to_string()
         };
         let text = match is_stdin {
-            true => read_stdin()?,
-            false => read(path)?,
+            true => input::read_stdin()?,
+            false => input::read_rules(path)?,
         };
         match format(&name, &text, style) {
             Ok(new) => formatted.push((path, name, text, new)),
-            Err(diagnostics) => wrong.push(diagnostics.to_string()),
+            Err(diagnostics) => wrong.push(diagnostics),
         }
     }
-    // All mistakes at once, and then nothing is written.
+    // If one file has mistakes, no file is written.
     if !wrong.is_empty() {
-        return Err(Problem(wrong.join("\n")));
+        return Err(wrong.into());
     }
     let mut printed = String::new();
     let mut findings = Vec::new();
     for (path, name, text, new) in formatted {
-        let is_stdin = path == Path::new("-");
+        let is_stdin = input::is_stdin(path);
         if args.check && new != text {
             printed.push_str(&format!("{name}\n"));
             let message = format!("{name} is not formatted");
@@ -126,8 +137,7 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
         } else if is_stdin && !args.check {
             printed.push_str(&new);
         } else if new != text && !args.check {
-            let cannot = |error| Problem(format!("cannot write {name}: {error}"));
-            std::fs::write(path, new).map_err(cannot)?;
+            std::fs::write(path, new).map_err(|error| Problem::cannot_write(path, &error))?;
         }
     }
     Ok(Report::Formatted {
@@ -136,22 +146,15 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
     })
 }
 
-fn read_stdin() -> Result<String, Problem> {
-    let mut text = String::new();
-    let cannot = |error| Problem(format!("cannot read stdin: {error}"));
-    std::io::stdin().read_to_string(&mut text).map_err(cannot)?;
-    Ok(text)
-}
-
 fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
     let path = Path::new(&args.what);
     let (name, text) = match path.is_file() || args.what.ends_with(".deal") {
-        true => (args.what.as_str(), read(path)?),
+        true => (args.what.as_str(), input::read_rules(path)?),
         false => ("statement", args.what.clone()),
     };
     let resolved = match &args.heap {
         Some(heap) => {
-            let heap = input::read(heap, progress)?;
+            let heap = input::read_heap(heap, progress)?;
             let given = Bindings::read(&args.bind, &Names::of(&heap))?;
             compile(name, &text, &given.scope(&heap)).and_then(|resolved| {
                 let bound = given.binder(&heap, None).bind(&resolved);
@@ -164,7 +167,7 @@ fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
             compile(name, &text, &inferred.scope())
         }
     };
-    let resolved = resolved.map_err(|wrong| Problem(wrong.to_string()))?;
+    let resolved = resolved?;
     let explained = Explain {
         text: &text,
         resolved: &resolved,

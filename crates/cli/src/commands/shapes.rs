@@ -1,4 +1,4 @@
-//! `heaphound shapes`: recursive data structures, what is learnt of them, and whether it holds.
+//! `heaphound shapes`: shows recursive data structures, learns what is true of them, tests it.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -16,15 +16,16 @@ use heaphound_report::Report;
 use heaphound_report::shapes::{Learnt, Shapes, Structure, Tested};
 use heaphound_snapshot::replace_file;
 
+use crate::cores::cores;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
 /// Show the recursive data structures of a heap; learn what is true of them, or test it.
 ///
-/// A profile is JSON that a person can review and edit: take out degrees that need not hold, and
-/// set `ignored` beside relations. Learn from several heaps of correct runs, of different sizes,
-/// before you test. Exits with 1 if something does not hold.
+/// A profile is JSON that a person can review and edit: remove degrees that need not hold, and set
+/// `ignored` on relations that need not hold. Learn from several heaps of correct runs, of
+/// different sizes, before you test. Exits with 1 if something does not hold.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,26 +35,32 @@ Examples:
   heaphound shapes today.hhs --test shop.json")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
-    pub heap: PathBuf,
+    heap: PathBuf,
 
-    /// Add what is true of this heap to a profile, which is made if it is not there.
+    /// Add what is true of this heap to a profile. If the file does not exist, it is created.
     #[arg(long, value_name = "PROFILE", conflicts_with = "test")]
     learn: Option<PathBuf>,
 
-    /// Compare with a profile.
+    /// Test whether what a profile says is true of this heap.
     #[arg(long, value_name = "PROFILE")]
     test: Option<PathBuf>,
 }
 
+impl Args {
+    pub fn heap(&self) -> &Path {
+        &self.heap
+    }
+}
+
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    // A profile that cannot be read is told before a large heap is.
+    // Before the heap, which may be large: a profile that cannot be read is reported at once.
     let known = match (&args.learn, &args.test) {
         (Some(path), _) => read_profile(path)?,
         (None, Some(path)) => Some(read_profile(path)?.ok_or_else(|| missing(path))?),
         (None, None) => None,
     };
-    let heap = input::read(&args.heap, progress)?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let heap = input::read_heap(&args.heap, progress)?;
+    let threads = cores();
     let mut measures = progress.of("measuring", || measure_view_on(&heap, threads));
     measures.sort_by_key(|it| std::cmp::Reverse(it.volume_bytes));
     let mut shapes = Shapes {
@@ -111,7 +118,7 @@ fn structure(measure: &Measure) -> Structure {
     }
 }
 
-/// What does not hold, with objects that show it.
+/// Returns what does not hold, with objects that show it.
 fn findings(heap: &Snapshot, threads: usize, violations: &[Violation]) -> Vec<Finding> {
     let ids = SlotIds::new(heap.classes());
     let backbones = Backbones::find(&summarize_on(heap, threads), heap.classes(), &ids);
@@ -124,27 +131,25 @@ fn findings(heap: &Snapshot, threads: usize, violations: &[Violation]) -> Vec<Fi
 
 fn missing(path: &Path) -> Problem {
     let name = path.display();
-    Problem(format!(
-        "there is no profile {name}\n  learn one from correct runs with `--learn {name}`"
-    ))
+    Problem::new(format!("there is no profile {name}"))
+        .hint(format!("learn one from correct runs with `--learn {name}`"))
 }
 
-/// A profile, if the file is there.
+/// Returns the profile in a file, if the file exists.
 fn read_profile(path: &Path) -> Result<Option<Profile>, Problem> {
-    let name = path.display();
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Problem(format!("cannot read {name}: {error}"))),
+        Err(error) => return Err(Problem::cannot_read(path, &error)),
     };
     let profile = Profile::from_json(&text);
-    let bad = |error| Problem(format!("{name} is not a profile: {error}"));
+    let bad = |error| Problem::new(format!("{} is not a profile: {error}", path.display()));
     profile.map(Some).map_err(bad)
 }
 
-/// Writes a profile whole: whoever reads it meanwhile finds the one before.
+/// Replaces a profile in one step: who reads it meanwhile finds the old one.
 fn write_profile(path: &Path, profile: &Profile) -> Result<(), Problem> {
     let text = profile.to_json();
     let written = replace_file(path, |mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Problem(format!("cannot write {}: {error}", path.display())))
+    written.map_err(|error| Problem::cannot_write(path, &error))
 }

@@ -1,4 +1,4 @@
-//! `heaphound check`: whether the rules of some files hold on a heap, and why not.
+//! `heaphound check`: checks whether rules hold on a heap, and shows why not.
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,18 @@ use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::rules::{self, Rule, Rules};
 
+use crate::asker::Asker;
 use crate::bindings::Bindings;
 use crate::input;
+use crate::listing::count_of;
 use crate::names::{Names, nearest};
-use crate::problem::Problem;
+use crate::problem::{NAME_ASKER, Problem};
 use crate::progress::Progress;
 
-/// Check whether rules hold on a heap. Exits with 1 if one does not.
+/// Check whether rules hold on a heap. Exits with 1 if a rule does not hold.
 ///
-/// Rules are DeAL assertions, GC assertions and PHALANX expressions (docs/deal.md). A rule
-/// that is only a note does not make the command fail. A query is answered.
+/// Rules are DeAL assertions, GC assertions and PHALANX expressions (docs/deal.md). A rule with the
+/// severity `note` does not change the exit code. A query is answered.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,45 +35,46 @@ Examples:
   heaphound check shop.hhs 'query Order x: x.total > 1000 select x.customer limit 5'")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
-    pub heap: PathBuf,
+    heap: PathBuf,
 
     /// A statement to check.
     #[arg(required_unless_present = "rules")]
     text: Option<String>,
 
-    /// A file of rules. May be given again.
+    /// A file of rules. May be given several times.
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
 
     /// Bind a variable to an object, a value or null: `d=static:list`, `limit=17`,
-    /// `name=\"text\"`. May be given again.
+    /// `name=\"text\"`. May be given several times.
     #[arg(long, value_name = "NAME=WHAT")]
     bind: Vec<String>,
 
-    /// Check only the rules of these names.
+    /// Check only the rule of this name. May be given several times.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 
-    /// The thread that asks: `thread:main` or `main`.
-    #[arg(long = "as", value_name = "THREAD")]
-    asker: Option<String>,
+    #[command(flatten)]
+    asker: Asker,
 
-    /// Tell of the rules that hold, too, and which object makes an `exists` true.
+    /// List the rules that hold, too, and the object that makes an `exists` true.
     #[arg(long, short)]
     verbose: bool,
-
-    /// How many threads trace the heap; by default one a core.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: Option<u16>,
 }
 
-/// How many objects a query lists that has no limit of its own.
+impl Args {
+    pub fn heap(&self) -> &Path {
+        &self.heap
+    }
+}
+
+/// How many objects a query lists if it has no limit of its own.
 const MOST_LISTED: usize = 20;
 
-/// How much of a statement without a name is shown in its place.
+/// A statement without a name is shown by its text, up to this many characters.
 const LONGEST_NAME: usize = 60;
 
-/// Some rules, and what is known of them.
+/// A text with rules.
 struct Source {
     name: String,
     text: String,
@@ -79,13 +82,10 @@ struct Source {
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let sources = sources(args)?;
-    let heap = input::read(&args.heap, progress)?;
+    let heap = input::read_heap(&args.heap, progress)?;
     let names = Names::of(&heap);
     let given = Bindings::read(&args.bind, &names)?;
-    let asker = match &args.asker {
-        Some(name) => Some(names.thread(name)?),
-        None => None,
-    };
+    let asker = args.asker.thread(&names)?;
     let compiled = compile_all(&sources, &given, &heap, asker)?;
     check_names(args, &compiled)?;
     let mut rules = Rules {
@@ -104,8 +104,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }
         let mut evaluation =
             Evaluation::new(&heap, &resolved, &source.text, &bindings).seek_unknown();
-        if let Some(threads) = args.threads {
-            evaluation = evaluation.threads(threads.into());
+        if let Some(threads) = args.asker.threads() {
+            evaluation = evaluation.threads(threads);
         }
         if let Some(asker) = asker {
             evaluation = evaluation.ask_as(asker)?;
@@ -121,13 +121,13 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     Ok(Report::Rules(rules))
 }
 
-/// The texts to check: files first, in their order.
+/// Returns the texts to check: files first, in their order.
 fn sources(args: &Args) -> Result<Vec<Source>, Problem> {
     let mut sources = Vec::new();
     for path in &args.rules {
         sources.push(Source {
             name: path.display().to_string(),
-            text: read(path)?,
+            text: input::read_rules(path)?,
         });
     }
     sources.extend(args.text.iter().map(|text| Source {
@@ -137,16 +137,9 @@ fn sources(args: &Args) -> Result<Vec<Source>, Problem> {
     Ok(sources)
 }
 
-/// The text of a file of rules.
-pub fn read(path: &Path) -> Result<String, Problem> {
-    let name = path.display();
-    let bytes = std::fs::read(path).map_err(|it| Problem(format!("cannot read {name}: {it}")))?;
-    String::from_utf8(bytes).map_err(|_| Problem(format!("{name} is not text in UTF-8")))
-}
-
 type Bound = heaphound_deal::bind::Bindings<ObjectId>;
 
-/// Checks all texts, and says all that is wrong in any of them.
+/// Compiles all texts. The error lists the mistakes of all of them.
 fn compile_all(
     sources: &[Source],
     given: &Bindings,
@@ -160,20 +153,20 @@ fn compile_all(
     for Source { name, text } in sources {
         match compile(name, text, &scope) {
             Ok(resolved) => {
-                // A rule that speaks of what is not there has no answer; the others have.
+                // A rule about something that does not exist has no answer; the others have.
                 let bindings = binder.bind_present(&resolved);
                 compiled.push((resolved, bindings));
             }
-            Err(diagnostics) => wrong.push(diagnostics.to_string()),
+            Err(diagnostics) => wrong.push(diagnostics),
         }
     }
     match wrong.is_empty() {
         true => Ok(compiled),
-        false => Err(Problem(wrong.join("\n"))),
+        false => Err(wrong.into()),
     }
 }
 
-/// Whether there are rules of the names that were asked for.
+/// Returns an error if --only names a rule that does not exist.
 fn check_names(args: &Args, compiled: &[(Resolved, Bound)]) -> Result<(), Problem> {
     let rules = compiled.iter().flat_map(|(resolved, _)| &resolved.rules);
     let known: Vec<&str> = rules.filter_map(|it| it.name.as_deref()).collect();
@@ -181,7 +174,7 @@ fn check_names(args: &Args, compiled: &[(Resolved, Bound)]) -> Result<(), Proble
         if !known.contains(&name.as_str()) {
             let near = nearest(name, known.iter().map(|it| (*it, it.to_string())));
             let message = format!("there is no rule `{name}`");
-            return Err(Problem::with_suggestions(message, &near));
+            return Err(Problem::new(message).suggest(&near));
         }
     }
     Ok(())
@@ -217,9 +210,7 @@ fn result(
         Verdict::Unanswered(reason) => {
             result.verdict = rules::Verdict::NoAnswer;
             if reason.contains(&ProbeError::NobodyAsks.to_string()) {
-                result
-                    .notes
-                    .push("name one, as in `--as thread:main`".into());
+                result.notes.push(NAME_ASKER.into());
             }
             result.message = reason;
         }
@@ -249,11 +240,7 @@ fn put_answer(heap: &Snapshot, answer: Answer<ObjectId>, result: &mut Rule) {
             (rows.map(line).collect(), count)
         }
     };
-    result.message = match count {
-        0 => "no objects".into(),
-        1 => "1 object".into(),
-        n => format!("{n} objects"),
-    };
+    result.message = count_of(count);
     result.left_out = count - lines.len();
     result.listed = lines;
 }
@@ -272,7 +259,7 @@ fn shown(heap: &Snapshot, value: &Datum<ObjectId>) -> String {
     }
 }
 
-/// The beginning of a statement without a name.
+/// Returns the beginning of a statement without a name.
 fn short(text: &str, rule: &heaphound_deal::resolved::Rule) -> String {
     let text = text.get(rule.span.start..rule.span.end).unwrap_or(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -282,7 +269,7 @@ fn short(text: &str, rule: &heaphound_deal::resolved::Rule) -> String {
     }
 }
 
-/// Line and column, in characters, counted from 1.
+/// Returns line and column of a byte, in characters, counted from 1.
 fn place_of(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

@@ -1,6 +1,6 @@
-//! `heaphound summary`: a heap as its classes and the references between them, for other tools.
+//! `heaphound summary`: draws a heap as its classes and the references between them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heaphound_analysis::export::Picture;
@@ -10,6 +10,7 @@ use heaphound_analysis::summary::summarize_on;
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 
+use crate::cores::cores;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
@@ -23,20 +24,26 @@ Examples:
   heaphound summary shop.hhs --json")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
-    pub heap: PathBuf,
+    heap: PathBuf,
 
-    /// The form to write; `--json` is `--format json`.
-    #[arg(long, value_name = "FORM", default_value = "dot")]
-    format: Form,
+    /// The format to print; `--json` is the same as `--format json`.
+    #[arg(long, value_name = "FORMAT", default_value = "dot")]
+    format: Format,
 
-    /// Which graph: from each class to those that point to it, or from each class, slot by slot,
-    /// to those that it points to.
+    /// Which graph: with an edge from each class to the classes that point to it, or with an edge
+    /// for each slot, to the class that it points to.
     #[arg(long, value_name = "GRAPH", default_value = "points-from")]
     graph: Graph,
 }
 
+impl Args {
+    pub fn heap(&self) -> &Path {
+        &self.heap
+    }
+}
+
 #[derive(Clone, Copy, ValueEnum)]
-enum Form {
+enum Format {
     Dot,
     #[value(name = "graphml")]
     GraphMl,
@@ -49,9 +56,9 @@ enum Graph {
     FieldWise,
 }
 
-pub fn run(args: &Args, as_json: bool, progress: &Progress) -> Result<Report, Problem> {
-    let heap = input::read(&args.heap, progress)?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
+    let heap = input::read_heap(&args.heap, progress)?;
+    let threads = cores();
     let summary = progress.of("counting", || summarize_on(&heap, threads));
     let classes = heap.classes();
     let ids = SlotIds::new(classes);
@@ -65,10 +72,11 @@ pub fn run(args: &Args, as_json: bool, progress: &Progress) -> Result<Report, Pr
             Picture::field_wise(&summary, classes, &ids).with_degrees(&backbones, &degrees)
         }
     };
-    Ok(Report::Document(match args.format {
-        _ if as_json => picture.json(),
-        Form::Dot => picture.dot(),
-        Form::GraphMl => picture.graphml(),
-        Form::Json => picture.json(),
-    }))
+    let json = picture.json();
+    let text = match args.format {
+        Format::Dot => picture.dot(),
+        Format::GraphMl => picture.graphml(),
+        Format::Json => json.clone(),
+    };
+    Ok(Report::Document { text, json })
 }

@@ -1,6 +1,6 @@
-//! `heaphound path`: the way from a root to an object.
+//! `heaphound path`: shows paths from a root to an object.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use heaphound_heap::Root;
 use heaphound_heap::finding::{Evidence, Finding, Severity};
@@ -17,7 +17,7 @@ use crate::names::Names;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
-/// Show a shortest path to an object: why it is alive. Exits with 1 if there is none.
+/// Show a shortest path to an object, which says why it is alive. Exits with 1 if there is none.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,26 +27,32 @@ Examples:
   heaphound path shop.hhs Order#17 --count 10")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
-    pub heap: PathBuf,
+    heap: PathBuf,
 
-    /// Where paths lead.
+    /// The object to which paths lead.
     object: String,
 
     /// Where paths start, if not at any root: a thread (thread:x), an object, a root.
     #[arg(long, value_name = "FROM")]
     from: Option<String>,
 
-    /// Objects that are not on the path, its ends included; separated by commas.
+    /// Objects that paths must not pass, nor start or end at; separated by commas.
     #[arg(long, value_name = "OBJECTS")]
     avoid: Vec<String>,
 
-    /// Show all distinct paths, shortest first, but no more than these. Paths that meet
-    /// an object twice do not count.
+    /// Show all distinct paths, shortest first, but no more than N. Paths that pass an object
+    /// twice do not count.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
 }
 
-/// Where paths start, in the words of the command line.
+impl Args {
+    pub fn heap(&self) -> &Path {
+        &self.heap
+    }
+}
+
+/// Where paths start, as the command line says it.
 enum Start<'h> {
     Anywhere,
     Thread(&'h str),
@@ -54,7 +60,7 @@ enum Start<'h> {
 }
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    let heap = input::read(&args.heap, progress)?;
+    let heap = input::read_heap(&args.heap, progress)?;
     let names = Names::of(&heap);
     let object = names.object(&args.object)?;
     let avoid = names.list(&args.avoid)?;
@@ -130,7 +136,7 @@ fn start_of<'h>(
     Ok(Start::Object(target.object, target.root))
 }
 
-/// Some paths, and what is to be said about others.
+/// Paths, and notes about those that were not found.
 struct Found {
     trails: Vec<Trail<ObjectId>>,
     notes: Vec<String>,

@@ -11,19 +11,15 @@ use heaphound_heap::{Root, RootKind};
 use heaphound_report::Members;
 use heaphound_report::answer::Kind;
 
-use super::{Asking, Set, Why};
-
-/// How many paths a finding about a set has at most.
-const MOST_PATHS: usize = 5;
+use super::asking::{Asking, MOST_PATHS};
+use super::outcome::{Set, Why};
+use crate::listing::{count_of, left_out_note};
 
 pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], part: Part) -> Set {
     let threads = asking.probes.thread_reach(object, avoid, part);
     let listed: Vec<String> = threads.iter().take(asking.limit).cloned().collect();
     let name = asking.name(object);
-    let around = match avoid {
-        [] => String::new(),
-        _ => format!(" around {}", names(asking, avoid)),
-    };
+    let around = asking.around(avoid);
     let (its, their) = match part {
         Part::Stack => (" from its stack", " from their stacks"),
         Part::Object => (" from its thread object", " from their thread objects"),
@@ -45,16 +41,16 @@ pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], p
         count: threads.len(),
         listed,
     };
-    say_what_is_left_out(&members, &mut why);
+    why.notes.extend(left_out_note(&members));
     why.notes.extend(asking.garbage_notes(&[object]));
     Set { members, why }
 }
 
-/// The references that `unique` would invalidate: those of any strength, in roots and in
-/// live objects. It collects before, so that garbage has no say.
+/// Returns the references that `unique` would invalidate: those of any strength, in roots and in
+/// live objects. `unique` collects first, so references in garbage do not count.
 pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
     let own = |root: &Root| {
-        root.kind == RootKind::ThreadStack && Some(root.name.as_str()) == asking.asker
+        root.kind == RootKind::ThreadStack && Some(root.name.as_str()) == asking.asker()
     };
     let mut kept: Option<String> = None;
     let mut references = Vec::new();
@@ -87,7 +83,7 @@ pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
         n => format!("{n} references to {name} would be invalidated"),
     };
     let mut why = Why::new(message, &[object]);
-    match (asking.asker, kept) {
+    match (asking.asker(), kept) {
         (_, Some(kept)) => why.notes.push(format!("{kept} is kept")),
         (Some(asker), None) => why.notes.push(format!(
             "the stack of thread:{asker} has no reference to keep"
@@ -102,7 +98,7 @@ pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
         count,
         listed: references,
     };
-    say_what_is_left_out(&members, &mut why);
+    why.notes.extend(left_out_note(&members));
     Set { members, why }
 }
 
@@ -142,13 +138,10 @@ pub fn reach(asking: &Asking<'_>, from: &[ObjectId], avoid: &[ObjectId]) -> Set 
         }
         _ => (
             asking.probes.reach_avoiding(from, avoid),
-            names(asking, from),
+            asking.names_of(from),
         ),
     };
-    let around = match avoid {
-        [] => String::new(),
-        _ => format!(" around {}", names(asking, avoid)),
-    };
+    let around = asking.around(avoid);
     let verb = if found.len() == 1 { "is" } else { "are" };
     let message = format!(
         "{} {verb} reachable from {start}{around}",
@@ -159,25 +152,22 @@ pub fn reach(asking: &Asking<'_>, from: &[ObjectId], avoid: &[ObjectId]) -> Set 
 
 pub fn pred(asking: &Asking<'_>, object: ObjectId) -> Set {
     let found = asking.probes.pred(object);
-    let name = asking.name(object);
-    let message = match found.len() {
-        0 => format!("no reachable object refers to {name}"),
-        1 => format!("1 reachable object refers to {name}"),
-        n => format!("{n} reachable objects refer to {name}"),
-    };
+    let message = asking.referrers(found.len(), object);
     let mut set = objects(asking, found, message);
     set.why.notes.extend(asking.garbage_notes(&[object]));
     set
 }
 
-/// Adds a path to each of the objects that a finding is about, as far as there is one.
-pub fn show_ways(asking: &Asking<'_>, why: &mut Why, members: &Members) {
+/// Adds a path to each object that a finding is about, where a path exists.
+pub fn add_paths(asking: &Asking<'_>, why: &mut Why, members: &Members) {
     let are_members = members.of == Kind::Objects;
-    let label = if are_members { "" } else { "how it is held" };
     let shown = &why.objects[..why.objects.len().min(MOST_PATHS)];
     let trails = asking.probes.paths_to_each(&Search::everywhere(), shown);
-    let ways = trails.iter().flatten().map(|it| asking.show(label, it));
-    why.evidence = ways.collect::<Vec<Evidence>>();
+    let paths = trails.iter().flatten().map(|it| match are_members {
+        true => asking.way(it),
+        false => asking.show("how it is held", it),
+    });
+    why.evidence = paths.collect::<Vec<Evidence>>();
     let count = shown.len();
     if are_members && members.count > count {
         let paths = format!("paths lead to the first {count} of {}", members.count);
@@ -193,28 +183,6 @@ fn objects(asking: &Asking<'_>, found: ObjectSet<ObjectId>, message: String) -> 
         listed: listed.iter().map(|it| asking.name(*it)).collect(),
     };
     let mut why = Why::new(message, &listed);
-    say_what_is_left_out(&members, &mut why);
+    why.notes.extend(left_out_note(&members));
     Set { members, why }
-}
-
-fn say_what_is_left_out(members: &Members, why: &mut Why) {
-    if members.left_out() > 0 {
-        let (listed, count) = (members.listed.len(), members.count);
-        why.notes.push(format!(
-            "{listed} of {count} are listed; --all lists them all"
-        ));
-    }
-}
-
-fn count_of(objects: usize) -> String {
-    match objects {
-        0 => "no objects".into(),
-        1 => "1 object".into(),
-        n => format!("{n} objects"),
-    }
-}
-
-fn names(asking: &Asking<'_>, objects: &[ObjectId]) -> String {
-    let names: Vec<String> = objects.iter().map(|it| asking.name(*it)).collect();
-    names.join(", ")
 }

@@ -166,8 +166,9 @@ impl<'a, V: Readable> Evaluation<'a, V> {
                 }
             }
         }
-        for &place in &plans.gc {
-            let verdict = gc::judge(&setting, &rules[place], self.text);
+        let gc_rules: Vec<&Rule> = plans.gc.iter().map(|&place| &rules[place]).collect();
+        let verdicts = gc::judge(&setting, &gc_rules, self.text);
+        for (&place, verdict) in plans.gc.iter().zip(verdicts) {
             let notes = self.gone(&rules[place]).into_iter().collect();
             all[place] = Some(Judged { verdict, notes });
         }

@@ -114,6 +114,9 @@ pub trait Fields: Copy + Send + Sync {
     /// The class of an object.
     fn class_of(self, object: Self::Object) -> ClassId;
 
+    /// Bytes that the object itself takes, header included.
+    fn bytes_of(self, object: Self::Object) -> usize;
+
     /// Where to read a field: `places[class.0 - 1]` is an index into the class's `fields`, if
     /// the class has it.
     fn reader(self, places: &[Option<u32>]) -> Self::Reader;
@@ -228,6 +231,10 @@ impl Fields for &Snapshot {
     #[inline]
     fn class_of(self, object: ObjectId) -> ClassId {
         HeapView::class_of(self, object)
+    }
+
+    fn bytes_of(self, object: ObjectId) -> usize {
+        HeapView::bytes_of(self, object)
     }
 
     fn reader(self, places: &[Option<u32>]) -> Vec<Option<u32>> {

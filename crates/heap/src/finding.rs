@@ -145,9 +145,13 @@ impl Evidence {
         Self { shows, path }
     }
 
-    /// A path that shows what a text says.
+    /// A path that shows what a text says; if that is empty, how an object is reached.
     pub fn labelled(text: impl Into<String>, path: Path) -> Self {
-        let shows = Shows::Text(text.into());
+        let text: String = text.into();
+        let shows = match text.is_empty() {
+            true => Shows::Way,
+            false => Shows::Text(text),
+        };
         Self { shows, path }
     }
 }

@@ -35,7 +35,7 @@ fn what_fails_is_told_with_its_reasons() {
               objects: Searcher#1, Searcher#2
               2 held like this:
                 thread:main[0] → Searcher#1
-              note: 2 instances of Searcher live, and 1 may
+              note: 2 instances of Searcher live; the assertion allows 1
               place: list.deal:7:1
               fingerprint: dbcf3ed017c3f3d1
             holds: positive
@@ -212,7 +212,7 @@ fn a_name_that_is_not_there_spoils_what_is_said_of_it() {
                 thread:main[2] → Node#4
               1 held like this:
                 static:list → List#1 .head → Node#1
-              note: 4 instances of Node live, and 1 may
+              note: 4 instances of Node live; the assertion allows 1
               place: statement:1:58
               fingerprint: fb0ab9b4d43552ea
             4 rules, 1 failed, 1 without an answer
@@ -253,7 +253,7 @@ fn what_has_no_answer_is_an_error_and_the_rest_is_told() {
                 thread:main[2] → Node#4
               1 held like this:
                 static:list → List#1 .head → Node#1
-              note: 4 instances of Node live, and 1 may
+              note: 4 instances of Node live; the assertion allows 1
               place: statement:1:57
               fingerprint: fb0ab9b4d43552ea
             3 rules, 1 failed, 2 without an answer

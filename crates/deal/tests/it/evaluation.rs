@@ -12,6 +12,7 @@ use heaphound_deal::evaluate::{Evaluation, Judged};
 use heaphound_deal::gc;
 use heaphound_deal::traverse::Setting;
 use heaphound_deal::verdict::{self, Verdict};
+use heaphound_heap::assertion::Outcome;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_testkit::cases::check;
@@ -62,10 +63,21 @@ fn gc_assertions_are_what_their_definitions_say() {
                 sources_live: false,
             };
             let rule = &resolved.rules[0];
-            let culprits = gc::culprits(&setting, rule);
-            let culprits = culprits.map(|it| it.into_iter().collect::<BTreeSet<_>>());
+            let outcome = gc::outcomes(&setting, &[rule]).remove(0).ok();
+            let culprits = outcome.map(|outcome| match outcome {
+                Outcome::Holds => BTreeSet::new(),
+                Outcome::Violated { count, violations } => {
+                    let all: BTreeSet<_> = violations.iter().map(|it| it.object).collect();
+                    assert_eq!(all.len(), count);
+                    all
+                }
+                Outcome::Exceeded(excess) => {
+                    assert_eq!(excess.sample.len(), excess.instances);
+                    excess.sample.into_iter().collect()
+                }
+            });
             prop_assert_eq!(&culprits, &expected, "{}", text);
-            match gc::judge(&setting, rule, text) {
+            match gc::judge(&setting, &[rule], text).remove(0) {
                 Verdict::Holds => prop_assert_eq!(culprits, Some(BTreeSet::new())),
                 Verdict::Unanswered(_) => prop_assert_eq!(culprits, None),
                 Verdict::Fails(finding) => {
@@ -232,11 +244,12 @@ fn a_shared_object_comes_with_two_paths() {
         "rule tree: unshared(Tree)",
         expect![[r#"
             error: `tree` does not hold [tree]
-              2 references lead to Tree#2: static:node → Tree#2
-              and another: static:tree → Tree#1 .left → Tree#2
-              2 references lead to Tree#4: static:tree → Tree#1 .right → Tree#3 .left → Tree#4
-              and another: static:tree → Tree#1 .right → Tree#3 .right → Tree#4
-              note: 2 objects are shared
+              static:node → Tree#2
+              static:tree → Tree#1 .left → Tree#2
+              static:tree → Tree#1 .right → Tree#3 .left → Tree#4
+              static:tree → Tree#1 .right → Tree#3 .right → Tree#4
+              note: Tree#2 was asserted unshared, and 2 references lead to it
+              note: Tree#4 was asserted unshared, and 2 references lead to it
         "#]],
     );
 }
@@ -256,10 +269,11 @@ fn what_is_dead_or_owned_comes_with_a_path() {
             warning: `owned` does not hold: an entry got away [owned]
               thread:main[1] → Entry#3
               static:log → Log#1 .last → Entry#4
-              note: 2 objects are reachable, but not through their owner
+              note: Entry#3 is reachable, but not through the object that was asserted to own it: only a stack slot holds it (drag)
+              note: Entry#4 is reachable, but not through the object that was asserted to own it
             error: `gone` does not hold [gone]
               static:log → Log#1 .last → Entry#4
-              note: 1 object is reachable
+              note: Entry#4 was asserted dead and is reachable
         "#]],
     );
     check_told(
@@ -269,7 +283,7 @@ fn what_is_dead_or_owned_comes_with_a_path() {
         expect![[r#"
             error: `owned` does not hold [owned]
               thread:main[0] → Entry#1
-              note: 1 object has outlived its owner
+              note: Entry#1 has outlived the object that was asserted to own it: only a stack slot holds it (drag)
         "#]],
     );
 }
@@ -288,12 +302,12 @@ fn surplus_instances_are_grouped_by_the_way_they_are_held() {
               2 held like this: thread:main[0] → List#1 .head → Node#1 .next → Node#2
               1 held like this: thread:main[1] → Node#9
               1 held like this: thread:main[0] → List#1 .head → Node#1
-              note: 4 instances of Node live, and 2 may
+              note: 4 instances of Node live; the assertion allows 2
             error: `small` does not hold [small]
               2 held like this: thread:main[0] → List#1 .head → Node#1 .next → Node#2
               1 held like this: thread:main[1] → Node#9
               1 held like this: thread:main[0] → List#1 .head → Node#1
-              note: instances of Node take 64 bytes, and may take 7
+              note: instances of Node take 64 bytes; the assertion allows 7
         "#]],
     );
 }

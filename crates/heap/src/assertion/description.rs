@@ -11,7 +11,7 @@ use super::{AssertionKind, Breach, Excess, Limit, Violation};
 use crate::class::ClassId;
 use crate::finding::{Evidence, Finding, Fingerprint, Path, Severity, group};
 use crate::path::{Arrivals, Origin, Reached, Search, Trail, named, shortest};
-use crate::root::{Root, RootKind};
+use crate::root::{Root, RootKind, RootSet};
 use crate::trace::Traceable;
 use crate::view::HeapView;
 
@@ -277,7 +277,9 @@ fn is_drag<O>(trail: &Trail<O>) -> bool {
 /// Whether no way leads to an object but from the roots that refer to it.
 fn is_dominated<V: Traceable>(view: &V, visits: &mut V::Visits<'_>, object: V::Object) -> bool {
     let mut others = Vec::new();
-    view.for_each_root(|_, it| others.extend((it != object).then_some(it)));
+    view.for_each_root_target(RootSet::All, |it| {
+        others.extend((it != object).then_some(it))
+    });
     let search = Search {
         from: Origin::Objects(&others),
         avoid: &[],
@@ -304,7 +306,9 @@ impl<O: Copy + Eq + std::hash::Hash> Rooted<O> {
             return rooted;
         }
         view.for_each_root(|root, object| {
-            if !asked.contains(&object) || root.kind == RootKind::ThreadStack {
+            // What waits for its finalizer is held by nobody.
+            let counts = RootSet::Lasting.includes(root.kind, &root.name);
+            if !counts || !asked.contains(&object) {
                 return;
             }
             rooted.elsewhere.insert(object);

@@ -1,21 +1,24 @@
 //! GC assertions: what a program or a rule file expects of a heap.
 //!
 //! What counts as a violation, and what is said about it, is the same for a live heap and for a
-//! written one. Here is what both share: the kinds of assertions, what a violation is, and the
-//! findings that describe violations ([`describe`], [`describe_class`]).
+//! written one. Here are the kinds of assertions and what a violation is; what breaks assertions
+//! on a view ([`violations`]); and the findings that say so ([`describe`], [`describe_class`]).
 //!
 //! After Aftandilian and Guyer, *GC Assertions: Using the Garbage Collector to Check Heap
 //! Properties* (PLDI 2009).
 //!
-//! Elsewhere: how a collection checks assertions while it marks (crate `gc`).
+//! Elsewhere: how a collection finds violations while it marks (crate `gc`), which assertions
+//! a rule file states (crate `deal`).
 
 mod description;
+mod violations;
 
 use crate::class::ClassId;
 
 pub use self::description::{
     Described, Description, Stated, describe, describe_class, not_checked, paths_to,
 };
+pub use self::violations::{Assertion, MOST_KEPT, Outcome, Target, violations};
 
 /// What is asserted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,9 +1,14 @@
-//! Probes, paths and plans on random heaps answer what their slow twins do.
+//! Probes, paths, plans and GC assertions on random heaps: what their slow twins say.
 //!
 //! `HEAPHOUND_CASES` multiplies the number of heaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use heaphound_heap::assertion::{
+    Assertion, AssertionKind, Breach, Described, Excess, Limit, MOST_KEPT, Outcome, Stated, Target,
+    Violation, describe, describe_class, violations,
+};
+use heaphound_heap::finding::Shows;
 use heaphound_heap::path::{Origin, Search, Trail};
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{Part, RootSet};
@@ -44,6 +49,63 @@ fn check_probes(plan: &HeapPlan, tracers: usize) -> TestCaseResult {
         check_sets(case, probes, dice)?;
         check_owners(case, ct, probes, dice)
     })
+}
+
+#[test]
+fn assertions_are_broken_by_what_their_definitions_say() {
+    check(3_000, &heaps(), |plan| check_assertions(plan, 1));
+}
+
+#[test]
+fn assertions_are_broken_by_the_same_on_four_threads() {
+    check(200, &heaps(), |plan| check_assertions(plan, 4));
+}
+
+#[test]
+fn of_very_many_violations_the_first_are_kept() {
+    let mut builder = SnapshotBuilder::default();
+    let class = builder.add_class("Node", None, &["next"]);
+    let count = 5 * MOST_KEPT as u32 + 1;
+    for next in 1..=count {
+        builder.add_object(class, 16);
+        builder.add_edge(Place::Field(0), ObjectId(next % count));
+    }
+    // The last come first.
+    builder.add_root(Root::new(RootKind::Static, "list"), ObjectId(count / 2));
+    let heap = builder.finish().unwrap();
+    let all = || Target::Instances(vec![class]);
+    let assertions = [
+        Assertion::Dead(all()),
+        Assertion::OwnedBy {
+            owners: Target::Objects(Vec::new()),
+            ownees: all(),
+        },
+        Assertion::Limited {
+            limit: Limit::Volume(1),
+            class,
+            counted: vec![class],
+        },
+    ];
+    let first: Vec<ObjectId> = (0..MOST_KEPT as u32).map(ObjectId).collect();
+    for threads in [1, 4] {
+        let outcomes = violations(&heap, &assertions, threads);
+        for outcome in &outcomes[..2] {
+            let Outcome::Violated {
+                count: found,
+                violations,
+            } = outcome
+            else {
+                panic!("{outcome:?}");
+            };
+            assert_eq!(*found, count as usize);
+            assert!(violations.iter().map(|it| it.object).eq(first.clone()));
+        }
+        let Outcome::Exceeded(excess) = &outcomes[2] else {
+            panic!("{:?}", outcomes[2]);
+        };
+        assert_eq!(excess.amount, 16 * count as u64);
+        assert_eq!((excess.instances, &excess.sample), (count as usize, &first));
+    }
 }
 
 #[test]
@@ -432,6 +494,204 @@ fn check_bypass(
 }
 
 /// The path found is a path, and as short as any.
+/// Checks some assertions about a heap together, and what is said about those that are broken.
+fn check_assertions(plan: &HeapPlan, tracers: usize) -> TestCaseResult {
+    let case = Case::new(plan)?;
+    let mut dice = Dice::new(case.seed);
+    let count = dice.below(6);
+    let assertions: Vec<_> = (0..count).map(|_| case.assertion(&mut dice)).collect();
+    let outcomes = violations(&case.heap, &assertions, tracers);
+    prop_assert_eq!(outcomes.len(), assertions.len());
+    for (number, (outcome, asserted)) in outcomes.into_iter().zip(&assertions).enumerate() {
+        let expected = case.outcome(number as u32, asserted);
+        prop_assert_eq!(&outcome, &expected, "{:?}", asserted);
+        match outcome {
+            Outcome::Holds => {}
+            Outcome::Exceeded(excess) => {
+                let finding = describe_class(&case.heap, &excess).finding(&Stated::default());
+                prop_assert_eq!(finding.objects.len(), excess.instances.min(5));
+                let shown = finding.evidence.iter().map(|it| match it.shows {
+                    Shows::Group(count) => count,
+                    _ => 0,
+                });
+                let more = finding.notes.iter().any(|note| note.contains("more ways"));
+                let shown: usize = shown.sum();
+                prop_assert_eq!(shown == excess.instances, !more, "{}", finding);
+            }
+            Outcome::Violated { violations, .. } => {
+                for (violation, described) in describe(&case.heap, violations) {
+                    check_described(&case, violation, described)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_described(
+    case: &Case,
+    violation: Violation<ObjectId>,
+    described: Described,
+) -> TestCaseResult {
+    let Described::In(description) = described else {
+        return Err(TestCaseError::fail("a small heap has paths to all"));
+    };
+    let Violation { object, breach, .. } = violation;
+    let finding = description.finding(&Stated::default());
+    let name = case.heap.name_of(object);
+    prop_assert!(finding.message.starts_with(&name));
+    prop_assert_eq!(&finding.kind, breach.kind().name());
+    let paths: Vec<_> = finding.evidence.iter().map(|it| &it.path).collect();
+    prop_assert!(paths.iter().all(|path| path.last().name == name));
+    let distance = case.graph.distance(&Search::everywhere(), object);
+    if let Breach::Shared { references } = breach {
+        prop_assert!(references > 1);
+        prop_assert_eq!(paths.len(), 2, "{}", finding);
+        prop_assert_ne!(paths[0], paths[1]);
+        prop_assert!(paths[0].hops.len() <= paths[1].hops.len());
+    } else {
+        prop_assert_eq!(paths.len(), 1);
+        prop_assert_eq!(Some(paths[0].hops.len()), distance);
+    }
+    // Whether roots other than stack slots reach it, or any that refer to something else.
+    let is_drag = finding
+        .message
+        .ends_with("only a stack slot holds it (drag)");
+    let mut others = Vec::new();
+    let mut on_stack = false;
+    let mut elsewhere = false;
+    case.heap.for_each_root(|root, to| match root.kind {
+        RootKind::Finalizer => {}
+        _ if to != object => others.push(to),
+        RootKind::ThreadStack => on_stack = true,
+        _ => elsewhere = true,
+    });
+    let held = elsewhere || case.graph.reach_avoiding(&others, &[]).contains(&object);
+    let shared = breach.kind() == AssertionKind::Unshared;
+    prop_assert_eq!(is_drag, !shared && on_stack && !held, "{}", finding);
+    Ok(())
+}
+
+impl Case {
+    /// Something to assert about the heap.
+    fn assertion(&self, dice: &mut Dice) -> Assertion<ObjectId> {
+        let class = |dice: &mut Dice| ClassId(1 + dice.below(8) as u32);
+        let classes = |dice: &mut Dice| (0..1 + dice.below(3)).map(|_| class(dice)).collect();
+        let target = |dice: &mut Dice| match dice.below(2) {
+            0 if !self.objects.is_empty() => {
+                let some = (0..dice.below(4)).map(|_| dice.pick(&self.objects));
+                Target::Objects(some.collect())
+            }
+            _ => Target::Instances(classes(dice)),
+        };
+        match dice.below(5) {
+            0 => Assertion::Limited {
+                limit: Limit::Instances(dice.below(4) as u64),
+                class: class(dice),
+                counted: classes(dice),
+            },
+            1 => Assertion::Limited {
+                limit: Limit::Volume(dice.below(100) as u64),
+                class: class(dice),
+                counted: classes(dice),
+            },
+            2 => Assertion::Dead(target(dice)),
+            3 => Assertion::Unshared(target(dice)),
+            _ => Assertion::OwnedBy {
+                owners: target(dice),
+                ownees: target(dice),
+            },
+        }
+    }
+
+    /// What comes of an assertion, by its definition.
+    fn outcome(&self, number: u32, asserted: &Assertion<ObjectId>) -> Outcome<ObjectId> {
+        let live = self.graph.reach_all();
+        let instances = |classes: &[ClassId]| -> Vec<ObjectId> {
+            let is_one = |it: &ObjectId| classes.contains(&self.heap.class_of(*it));
+            live.iter().copied().filter(is_one).collect()
+        };
+        let those = |target: &Target<ObjectId>| match target {
+            Target::Instances(classes) => instances(classes),
+            Target::Objects(objects) => {
+                let all = live.iter().copied();
+                all.filter(|it| objects.contains(it)).collect()
+            }
+        };
+        let violations: Vec<(ObjectId, Breach)> = match asserted {
+            Assertion::Limited {
+                limit,
+                class,
+                counted,
+            } => {
+                let all = instances(counted);
+                let bytes = all.iter().map(|&it| self.heap.bytes_of(it) as u64);
+                let (amount, most) = match *limit {
+                    Limit::Instances(most) => (all.len() as u64, most),
+                    Limit::Volume(most) => (bytes.sum(), most),
+                };
+                if amount <= most {
+                    return Outcome::Holds;
+                }
+                return Outcome::Exceeded(Excess {
+                    limit: *limit,
+                    class: *class,
+                    subclasses: counted.iter().any(|it| it != class),
+                    amount,
+                    instances: all.len(),
+                    sample: all,
+                });
+            }
+            Assertion::Dead(target) => {
+                let all = those(target).into_iter();
+                all.map(|it| (it, Breach::Dead)).collect()
+            }
+            Assertion::Unshared(target) => {
+                let all = those(target).into_iter().map(|it| {
+                    let references = self.references(&live, it);
+                    (it, Breach::Shared { references })
+                });
+                let is_shared = |(_, breach): &(_, Breach)| match breach {
+                    Breach::Shared { references } => *references > 1,
+                    _ => false,
+                };
+                all.filter(is_shared).collect()
+            }
+            Assertion::OwnedBy { owners, ownees } => {
+                let owners = those(owners);
+                let owned =
+                    |it: &ObjectId| owners.iter().any(|&o| self.graph.reach(o).contains(it));
+                let owner_lives = !owners.is_empty();
+                let free = those(ownees).into_iter().filter(|it| !owned(it));
+                free.map(|it| (it, Breach::NotOwned { owner_lives }))
+                    .collect()
+            }
+        };
+        if violations.is_empty() {
+            return Outcome::Holds;
+        }
+        let violation = |(object, breach)| Violation {
+            breach,
+            assertion: number,
+            object,
+        };
+        Outcome::Violated {
+            count: violations.len(),
+            violations: violations.into_iter().map(violation).collect(),
+        }
+    }
+
+    /// How many statics, and slots of live objects that retain, refer to an object.
+    fn references(&self, live: &BTreeSet<ObjectId>, object: ObjectId) -> usize {
+        let slots = live.iter().flat_map(|&from| self.graph.slots(from));
+        let mut count = slots.filter(|slot| slot.1 == object).count();
+        self.heap.for_each_root(|root, to| {
+            count += (root.kind == RootKind::Static && to == object) as usize;
+        });
+        count
+    }
+}
+
 fn check_trail(
     case: &Case,
     search: &Search<'_, ObjectId>,

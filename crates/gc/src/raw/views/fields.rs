@@ -260,6 +260,12 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
         ClassId(unsafe { self.base.header(object.0) }.load().class())
     }
 
+    fn bytes_of(self, object: ObjectId<'v>) -> usize {
+        let trace = self.classes.get(self.class_of(object)).trace;
+        // SAFETY: an object of that class in the stopped heap (H1).
+        unsafe { trace.bytes(self.base.object(object.0)) }
+    }
+
     fn reader(self, places: &[Option<u32>]) -> FieldReader<'v> {
         let known = places.iter().zip(self.classes.iter());
         let entries = known.map(|(&place, class)| {

@@ -581,7 +581,7 @@ fn limits_of_a_class_and_of_its_superclass_are_two_findings() {
             messages,
             [
                 "2 instances of Node live; the assertion allows 1",
-                "2 instances of Object live; the assertion allows 0"
+                "2 instances of Object and its subclasses live; the assertion allows 0"
             ]
         );
         for known in heap.findings() {

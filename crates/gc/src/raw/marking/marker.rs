@@ -98,7 +98,6 @@ impl<const FULL: bool> Marker for VisitMark<FULL> {
                     None => Look::Old,
                 }
             }
-            Filter::SetAside(label) if visit == label => Look::Aside,
             _ => Look::New,
         }
     }

@@ -292,7 +292,7 @@ impl<'v> Traceable for StoppedHeap<'v> {
         _: &mut StoppedVisits<'_, 'v>,
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
-    ) -> (Traced<ObjectId<'v>>, Vec<V>) {
+    ) -> (Traced, Vec<V>) {
         self.check_given(phase.mark);
         let collecting = self.collecting.as_ref();
         let mut collecting = collecting.map(|it| it.borrow_mut());
@@ -314,7 +314,7 @@ impl<'v> StoppedHeap<'v> {
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
         mut collecting: Option<&mut Collecting>,
-    ) -> (Traced<ObjectId<'v>>, Vec<V>) {
+    ) -> (Traced, Vec<V>) {
         let collection = collecting.is_some().then(|| self.heap.space.epoch());
         let mut watches: Vec<Watch<'v, V, STOPS>> = visitors
             .into_iter()
@@ -387,23 +387,8 @@ impl<'v> StoppedHeap<'v> {
             collecting.owed.broken = false;
             collecting.owed.starts.extend_from_slice(&aside);
         }
-        match phase.filter {
-            Filter::SetAside(label) if label != phase.mark => {
-                // SAFETY: objects of the stopped heap.
-                let visit = |&raw: &Raw| unsafe { ground.base.header(raw) }.load().visit();
-                aside.retain(|raw| visit(raw) == label.0);
-            }
-            _ => aside.clear(),
-        }
-        aside.sort_unstable();
-        aside.dedup();
-        let aside = aside.into_iter();
-        let traced = Traced {
-            objects,
-            aside: aside.map(|raw| ObjectId(raw, self.brand)).collect(),
-        };
         let visitors = watches.into_iter().map(|watch| watch.visitor).collect();
-        (traced, visitors)
+        (Traced { objects }, visitors)
     }
 
     /// The trace words of all classes, with those marked that a visitor wants to be told of.

@@ -8,7 +8,7 @@ use heaphound_deal::check::{Scope, compile};
 use heaphound_deal::expr::{Expression, Matching};
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_deal::resolved::HostId;
-use heaphound_deal::traverse::Setting;
+use heaphound_deal::traverse::{Setting, Texts};
 use heaphound_deal::verdict::judge;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
@@ -84,8 +84,10 @@ fuzz_target!(|text: &str| {
             interpret,
             sources_live: false,
         };
-        for plan in &plans.traversals {
-            drop(judge(&setting, plan, text));
+        let texts = Texts::new(std::slice::from_ref(&setting));
+        for traversal in texts.share(std::slice::from_ref(&plans)) {
+            let outcomes = texts.decide(&traversal, |_| false);
+            drop(judge(&texts, &[text], &traversal, &outcomes));
         }
     }
     for rule in &resolved.rules {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use heaphound_heap::Value;
 
-use crate::resolved::{CompareBy, CompareOp};
+use crate::resolved::{CompareBy, CompareOp, Constant};
 
 /// What a path leads to.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,52 +54,67 @@ impl CompareOp {
     }
 }
 
-/// Compares what two paths lead to. `text` reads string objects.
+impl Constant {
+    /// What the text gives, as if a path had led to it.
+    pub fn datum<O>(&self) -> Datum<O> {
+        match self {
+            Self::Null => Datum::Null,
+            Self::Plain(value) => Datum::Plain(*value),
+            Self::Text(text) => Datum::Text(text.clone()),
+        }
+    }
+}
+
+/// Compares what two paths lead to. Unlike things differ and have no order. None if it depends on
+/// something that the heap does not know. `text` reads an object: [`Datum::Text`] if it is a
+/// string, [`Datum::Unknown`] if its text is not known.
 pub fn compare<O: Copy + Eq>(
     (op, by): (CompareOp, CompareBy),
     left: &Datum<O>,
     right: &Datum<O>,
-    text: impl Fn(O) -> Option<String>,
-) -> bool {
-    let is_text = |datum: &Datum<O>| matches!(datum, Datum::Text(_));
+    text: impl Fn(O) -> Datum<O>,
+) -> Option<bool> {
+    use Datum::{Absent, Null, Object, Plain, Text, Unknown};
+    if matches!((left, right), (Unknown, _) | (_, Unknown)) {
+        return None;
+    }
+    let is_text = |datum: &Datum<O>| matches!(datum, Text(_));
+    let is_order = !matches!(op, CompareOp::Eq | CompareOp::Ne);
     let by = match by {
         CompareBy::Found => match (left, right) {
-            (Datum::Plain(_), _) | (_, Datum::Plain(_)) => CompareBy::Plain,
-            _ if is_text(left)
-                || is_text(right)
-                || !matches!(op, CompareOp::Eq | CompareOp::Ne) =>
-            {
-                CompareBy::Text
-            }
+            (Plain(_), _) | (_, Plain(_)) => CompareBy::Plain,
+            _ if is_text(left) || is_text(right) || is_order => CompareBy::Text,
             _ => CompareBy::Identity,
         },
         by => by,
     };
-    match by {
+    let unlike = op.of_unlike();
+    Some(match by {
         CompareBy::Identity => match (left, right) {
-            (Datum::Null, Datum::Null) => op.of_identity(true),
-            (Datum::Object(a), Datum::Object(b)) => op.of_identity(a == b),
-            _ => op.of_unlike(),
+            (Null, Null) => op.of_identity(true),
+            (Object(a), Object(b)) => op.of_identity(a == b),
+            _ => unlike,
         },
         CompareBy::Text => {
             let text = |datum: &Datum<O>| match datum {
-                Datum::Text(text) => Some(text.clone()),
-                Datum::Object(object) => text(*object),
-                _ => None,
+                Object(object) => text(*object),
+                Text(text) => Text(text.clone()),
+                _ => Absent,
             };
             match (text(left), text(right)) {
-                (Some(a), Some(b)) => op.allows(a.as_bytes().cmp(b.as_bytes())),
-                _ => op.of_unlike(),
+                (Text(a), Text(b)) => op.allows(a.cmp(&b)),
+                (Text(_) | Unknown, Text(_) | Unknown) => return None,
+                _ => unlike,
             }
         }
-        _ => match (left, right) {
-            (Datum::Plain(a), Datum::Plain(b)) => match compare_values(*a, *b) {
+        CompareBy::Plain | CompareBy::Found => match (left, right) {
+            (Plain(a), Plain(b)) => match compare_values(*a, *b) {
                 Some(order) => op.allows(order),
-                None => op.of_unlike(),
+                None => unlike,
             },
-            _ => op.of_unlike(),
+            _ => unlike,
         },
-    }
+    })
 }
 
 /// The order of two plain values, numbers by value whatever their width. None if they are
@@ -145,6 +160,59 @@ fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_compare_by_value_whatever_their_width() {
+        use Ordering::{Equal, Greater, Less};
+        let cases = [
+            (Value::Unsigned(3), Value::Signed(3), Some(Equal)),
+            (Value::Signed(-1), Value::Unsigned(u64::MAX), Some(Less)),
+            (Value::Unsigned(3), Value::Float(3.0), Some(Equal)),
+            (Value::Unsigned(3), Value::Float(3.5), Some(Less)),
+            (Value::Signed(-3), Value::Float(-3.5), Some(Greater)),
+            (
+                Value::Unsigned(u64::MAX),
+                Value::Float(2f64.powi(64)),
+                Some(Less),
+            ),
+            (
+                Value::Unsigned((1 << 53) + 1),
+                Value::Float(2f64.powi(53)),
+                Some(Greater),
+            ),
+            (Value::Signed(0), Value::Float(f64::INFINITY), Some(Less)),
+            (Value::Signed(0), Value::Float(f64::NAN), None),
+            (Value::Float(0.0), Value::Float(-0.0), Some(Equal)),
+            (Value::Bool(true), Value::Bool(false), None),
+            (Value::Bool(true), Value::Unsigned(1), None),
+            (Value::Char('a'), Value::Char('b'), Some(Less)),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(compare_values(a, b), expected, "{a} and {b}");
+            let reversed = expected.map(Ordering::reverse);
+            assert_eq!(compare_values(b, a), reversed, "{b} and {a}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_compares_with_nothing() {
+        let text = |object| match object {
+            1 => Datum::Text("one".into()),
+            2 => Datum::Unknown,
+            _ => Datum::Absent,
+        };
+        let equal = |by, a: Datum<u32>, b: Datum<u32>| compare((CompareOp::Eq, by), &a, &b, text);
+        let one = || Datum::Text("one".into());
+        use Datum::{Null, Object, Unknown};
+        assert_eq!(equal(CompareBy::Text, Object(1), one()), Some(true));
+        assert_eq!(equal(CompareBy::Text, Object(2), one()), None);
+        assert_eq!(equal(CompareBy::Text, Object(3), one()), Some(false));
+        assert_eq!(equal(CompareBy::Text, Object(3), Object(2)), Some(false));
+        assert_eq!(equal(CompareBy::Found, Unknown, Null), None);
+        assert_eq!(equal(CompareBy::Identity, Object(2), Object(2)), Some(true));
+        assert_eq!(equal(CompareBy::Found, Null, Null), Some(true));
+        assert_eq!(equal(CompareBy::Text, Null, Null), Some(false));
+    }
 
     #[test]
     fn numbers_compare_by_value() {

@@ -8,6 +8,8 @@
 //! ought not to. So whoever asks for it ([`Evaluation::seek_unknown`]) is told which rules
 //! read such values.
 
+use std::collections::HashSet;
+
 use heaphound_heap::class::Elements;
 use heaphound_heap::fields::Readable;
 use heaphound_heap::finding::{Evidence, Finding};
@@ -19,7 +21,7 @@ use heaphound_heap::view::live_objects;
 use crate::bind::Bindings;
 use crate::datum::Datum;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{self, Expression, Matching, Told};
+use crate::expr::{self, Expression, Matching};
 use crate::gc;
 use crate::plan::{Plans, decides, host_name};
 use crate::resolved::{
@@ -27,7 +29,7 @@ use crate::resolved::{
     Select, Source, Start, Statement, Target,
 };
 use crate::syntax::QuantifierKind;
-use crate::traverse::Setting;
+use crate::traverse::{Setting, Texts};
 use crate::verdict::{self, Answer, Judge, Verdict, finding_of};
 
 /// What a text is evaluated on.
@@ -144,30 +146,19 @@ impl<'a, V: Readable> Evaluation<'a, V> {
 
     /// Evaluates all rules and statements: what came of each, in the order of the text.
     pub fn run(&self) -> Vec<Judged<V::Object>> {
+        evaluate_all(std::slice::from_ref(self)).judged.remove(0)
+    }
+
+    /// Evaluates what is not decided by a traversal, and adds what else one should know.
+    fn complete(
+        &self,
+        setting: &Setting<'_, V>,
+        plans: &Plans,
+        mut all: Vec<Option<Judged<V::Object>>>,
+    ) -> Vec<Judged<V::Object>> {
         let rules = &self.resolved.rules;
-        let judged = |verdict| Judged {
-            verdict,
-            notes: Vec::new(),
-        };
-        let absent = |rule| Some(judged(Verdict::Unanswered(self.absent(rule)?)));
-        let mut all: Vec<Option<Judged<V::Object>>> = rules.iter().map(absent).collect();
-        let plans = Plans::of(self.resolved, |place| all[place].is_none());
-        let setting = self.setting();
-        for plan in &plans.traversals {
-            let verdicts = verdict::judge(&setting, plan, self.text);
-            for (&place, verdict) in plan.rules.iter().zip(verdicts) {
-                all[place] = Some(judged(verdict));
-            }
-            if self.witnesses {
-                let found = verdict::witnesses(&setting, plan, self.text);
-                for (&place, witness) in plan.rules.iter().zip(found) {
-                    let judged = all[place].as_mut().expect("it was just judged");
-                    judged.notes.extend(witness);
-                }
-            }
-        }
         let gc_rules: Vec<&Rule> = plans.gc.iter().map(|&place| &rules[place]).collect();
-        let verdicts = gc::judge(&setting, &gc_rules, self.text);
+        let verdicts = gc::judge(setting, &gc_rules, self.text);
         for (&place, verdict) in plans.gc.iter().zip(verdicts) {
             let notes = self.gone(&rules[place]).into_iter().collect();
             all[place] = Some(Judged { verdict, notes });
@@ -178,15 +169,14 @@ impl<'a, V: Readable> Evaluation<'a, V> {
                 probes = probes.ask_as(asker).expect("the heap has that thread");
             }
             for &place in &plans.expressions {
-                all[place] = Some(self.expression(&setting, &probes, &rules[place]));
+                all[place] = Some(self.expression(setting, &probes, &rules[place]));
             }
         }
-        let mut all: Vec<Judged<V::Object>> = all
-            .into_iter()
-            .map(|it| it.expect("each rule has one plan"))
-            .collect();
+        let all = all.into_iter();
+        let mut all: Vec<Judged<V::Object>> =
+            all.map(|it| it.expect("each rule has one plan")).collect();
         if self.unknown {
-            self.note_unknown(&setting, &plans, &mut all);
+            self.note_unknown(setting, plans, &mut all);
         }
         all
     }
@@ -220,9 +210,9 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         Some(format!("{}{}", first.message, in_brackets(first)))
     }
 
-    /// What traversals run on.
+    /// What its rules are evaluated with.
     fn setting(&self) -> Setting<'_, V> {
-        let mut setting = Setting {
+        Setting {
             view: self.view,
             resolved: self.resolved,
             hosts: &self.hosts,
@@ -230,43 +220,115 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             asker: self.bindings.asker(),
             threads: self.threads,
             interpret: self.interpret,
-            sources_live: true,
-        };
-        let known = self.sources_live;
-        setting.sources_live = known.unwrap_or_else(|| self.all_live(&setting));
-        setting
-    }
-
-    /// Whether all sources and exclusions of relations live: traversals enter both. Most are
-    /// what a root refers to; only if one is not, the heap is asked.
-    fn all_live(&self, setting: &Setting<'_, V>) -> bool {
-        let ground = setting.ground();
-        let relations = self
-            .resolved
-            .rules
-            .iter()
-            .flat_map(|it| &it.program.relations);
-        let sources = relations
-            .flat_map(|it| &it.parts)
-            .flat_map(|it| it.source.iter().chain(&it.exclusions))
-            .filter_map(|path| match ground.walk(path, None) {
-                Datum::Object(object) => Some(object),
-                _ => None,
-            });
-        let mut sources: Vec<V::Object> = sources.collect();
-        sources.sort_unstable();
-        sources.dedup();
-        self.view.for_each_root_target(RootSet::All, |object| {
-            if let Ok(place) = sources.binary_search(&object) {
-                sources.remove(place);
-            }
-        });
-        if sources.is_empty() {
-            return true;
+            sources_live: self.sources_live.unwrap_or(false),
         }
-        let live = Probes::of(self.view).threads(self.threads).reach_all();
-        sources.into_iter().all(|source| live.has(source))
     }
+}
+
+/// What came of several texts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Evaluated<O> {
+    /// What came of the rules of each text.
+    pub judged: Vec<Vec<Judged<O>>>,
+    /// How many traversals were made for assertions and queries. Expressions, GC assertions and
+    /// what reports show make their own.
+    pub traversals: usize,
+}
+
+/// Evaluates several texts about one view. Assertions and queries share traversals, whichever
+/// text they are from, if their relations start from the same objects and exclude the same ones,
+/// or if they have none.
+///
+/// # Panics
+/// If the evaluations are not all about the same view.
+pub fn evaluate_all<V: Readable>(evaluations: &[Evaluation<'_, V>]) -> Evaluated<V::Object> {
+    let is_same = |it: &Evaluation<'_, V>| std::ptr::eq(it.view, evaluations[0].view);
+    assert!(
+        evaluations.iter().all(is_same),
+        "all texts are about one view"
+    );
+    let mut settings: Vec<Setting<'_, V>> = evaluations.iter().map(Evaluation::setting).collect();
+    let traversals = find_live(evaluations, &mut settings);
+    let judged = |verdict| Judged {
+        verdict,
+        notes: Vec::new(),
+    };
+    let mut all: Vec<Vec<Option<Judged<V::Object>>>> = Vec::new();
+    let mut plans = Vec::new();
+    for it in evaluations {
+        let absent = |rule| Some(judged(Verdict::Unanswered(it.absent(rule)?)));
+        let own: Vec<Option<_>> = it.resolved.rules.iter().map(absent).collect();
+        plans.push(Plans::of(it.resolved, |place| own[place].is_none()));
+        all.push(own);
+    }
+    let texts = Texts::new(&settings);
+    let sources: Vec<&str> = evaluations.iter().map(|it| it.text).collect();
+    for traversal in texts.share(&plans) {
+        let outcomes = texts.decide(&traversal, |text| evaluations[text].witnesses);
+        let verdicts = verdict::judge(&texts, &sources, &traversal, &outcomes);
+        let rules = traversal.rules.iter().zip(outcomes.iter().zip(verdicts));
+        for (&(text, place), (outcome, verdict)) in rules {
+            let mut judged = judged(verdict);
+            if evaluations[text].witnesses {
+                let judge = Judge::new(&settings[text], sources[text]);
+                let rule = &evaluations[text].resolved.rules[place];
+                judged.notes = judge.witnesses(rule, outcome);
+            }
+            all[text][place] = Some(judged);
+        }
+    }
+    let texts_done = evaluations.iter().zip(&settings).zip(&plans).zip(all);
+    let judged = texts_done.map(|(((it, setting), plans), all)| it.complete(setting, plans, all));
+    Evaluated {
+        judged: judged.collect(),
+        traversals: traversals + texts.traversals_made(),
+    }
+}
+
+/// Finds out for which texts all sources and exclusions of relations live: traversals enter both.
+/// Most are what a root refers to; only if one is not, the heap is asked. Returns how many
+/// traversals that took.
+fn find_live<V: Readable>(
+    evaluations: &[Evaluation<'_, V>],
+    settings: &mut [Setting<'_, V>],
+) -> usize {
+    let mut sources: Vec<(V::Object, usize)> = Vec::new();
+    for (text, setting) in settings.iter_mut().enumerate() {
+        if evaluations[text].sources_live.is_some() {
+            continue;
+        }
+        setting.sources_live = true;
+        let ground = setting.ground();
+        let rules = setting.resolved.rules.iter();
+        let relations = rules.flat_map(|it| &it.program.relations);
+        let parts = relations.flat_map(|it| &it.parts);
+        let paths = parts.flat_map(|it| it.source.iter().chain(&it.exclusions));
+        sources.extend(paths.filter_map(|path| match ground.walk(path, None) {
+            Datum::Object(object) => Some((object, text)),
+            _ => None,
+        }));
+    }
+    if sources.is_empty() {
+        return 0;
+    }
+    let view = settings[0].view;
+    let mut rooted = HashSet::new();
+    let wanted: HashSet<V::Object> = sources.iter().map(|it| it.0).collect();
+    view.for_each_root_target(RootSet::All, |object| {
+        if wanted.contains(&object) {
+            rooted.insert(object);
+        }
+    });
+    sources.retain(|(object, _)| !rooted.contains(object));
+    if sources.is_empty() {
+        return 0;
+    }
+    let threads = settings.iter().map(|it| it.threads).max().unwrap_or(1);
+    let live = Probes::of(view).threads(threads).reach_all();
+    for (object, text) in sources {
+        settings[text].sources_live &= live.has(object);
+    }
+    1
 }
 
 // Expressions.
@@ -315,13 +377,7 @@ impl<V: Readable> Evaluation<'_, V> {
                 let count = objects.len();
                 Verdict::Found(Answer::Objects(objects, count))
             }
-            (expr::Answer::Value(value), _) => Verdict::Found(Answer::Value(match value {
-                Told::Null => Datum::Null,
-                Told::Object(object) => Datum::Object(object),
-                Told::Plain(value) => Datum::Plain(value),
-                Told::Text(text) => Datum::Text(text),
-                Told::Unknown => Datum::Unknown,
-            })),
+            (expr::Answer::Value(value), _) => Verdict::Found(Answer::Value(value)),
         };
         let unknown = evaluated.unknown.map(|span| {
             let place = verdict::source(self.text, span);

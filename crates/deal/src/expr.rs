@@ -1,6 +1,6 @@
 //! PHALANX expressions: whatever can be asked of a heap, in as many traversals as it takes.
 //!
-//! An expression becomes a tree of its own (`tree.rs`, `grow.rs`), in which parts that mean what a probe
+//! An expression becomes a tree of its own (`tree.rs`, `lower.rs`), in which parts that mean what a probe
 //! means have become that probe (`pattern.rs`); everything else is evaluated as it is
 //! written (`run.rs`). A set is computed once for each combination of the logic variables that
 //! it depends on, as far as there is room to keep it; a quantifier that is bounded by a set
@@ -15,26 +15,26 @@
 //! object to which the stack refers as well.
 
 mod explain;
-mod grow;
+mod lower;
 mod pattern;
 mod run;
 mod tree;
 
-use heaphound_heap::Value;
+use heaphound_heap::fields::Readable;
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::set::ObjectSet;
-use heaphound_heap::trace::Traceable;
 
 pub use explain::{Explanation, Times};
-pub use grow::Matching;
+pub use lower::Matching;
 
 use crate::bind::Bindings;
+use crate::datum::Datum;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::read::{Found, holds};
-use crate::resolved::{Program, QuantifierId, Resolved, Rule, Statement};
+use crate::interpret::Ground;
+use crate::resolved::{HostId, Program, QuantifierId, Resolved, Rule, Statement};
 use crate::syntax::Span;
 
-use grow::Grower;
+use lower::Lowering;
 use tree::{Number, SetNode, Truth};
 
 /// An expression, ready to be evaluated on any heap with the classes that it was resolved
@@ -72,25 +72,10 @@ pub struct Evaluated<O> {
 pub enum Answer<O> {
     /// True or false.
     Truth(bool),
-    /// A value.
-    Value(Told<O>),
+    /// A value; never [`Datum::Absent`].
+    Value(Datum<O>),
     /// A set.
     Set(ObjectSet<O>),
-}
-
-/// A value that is an answer.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Told<O> {
-    /// No object.
-    Null,
-    /// An object.
-    Object(O),
-    /// Plain data, a count or a size.
-    Plain(Value),
-    /// Text.
-    Text(String),
-    /// Something that the heap does not say.
-    Unknown,
 }
 
 /// Which labels objects have.
@@ -100,14 +85,14 @@ impl<'p> Expression<'p> {
     /// The expression that a statement is; none if it is a DeAL assertion, a GC assertion or a
     /// query.
     pub fn of(resolved: &'p Resolved, rule: &'p Rule, matching: Matching) -> Option<Self> {
-        let mut grower = Grower::new(&rule.program, matching);
+        let mut lowering = Lowering::new(&rule.program, matching);
         let root = match &rule.program.statement {
-            Statement::Formula(formula) => Root::Truth(grower.truth(formula)),
-            Statement::Value(operand) => Root::Value(grower.number(operand)),
-            Statement::Set(set) => Root::Set(grower.set(set)),
+            Statement::Formula(formula) => Root::Truth(lowering.truth(formula)),
+            Statement::Value(operand) => Root::Value(lowering.number(operand)),
+            Statement::Set(set) => Root::Set(lowering.set(set)),
             Statement::Assertion(..) | Statement::Gc(_) | Statement::Query(_) => return None,
         };
-        Some(Self::grown(resolved, rule, grower, root))
+        Some(Self::lowered(resolved, rule, lowering, root))
     }
 
     /// The set of what a quantifier of a statement finds: how a query is answered that asks
@@ -118,22 +103,27 @@ impl<'p> Expression<'p> {
         quantifier: QuantifierId,
         matching: Matching,
     ) -> Self {
-        let mut grower = Grower::new(&rule.program, matching);
-        let root = Root::Set(grower.found(quantifier));
-        Self::grown(resolved, rule, grower, root)
+        let mut lowering = Lowering::new(&rule.program, matching);
+        let root = Root::Set(lowering.found(quantifier));
+        Self::lowered(resolved, rule, lowering, root)
     }
 
-    fn grown(resolved: &'p Resolved, rule: &'p Rule, grower: Grower<'p>, root: Root<'p>) -> Self {
+    fn lowered(
+        resolved: &'p Resolved,
+        rule: &'p Rule,
+        lowering: Lowering<'p>,
+        root: Root<'p>,
+    ) -> Self {
         Self {
             resolved,
             program: &rule.program,
             span: rule.span,
             root,
-            sets: grower.sets,
-            answers: grower.answers,
-            asker: grower.asker,
-            asker_object: grower.asker_object,
-            threads: grower.threads,
+            sets: lowering.sets,
+            answers: lowering.answers,
+            asker: lowering.asker,
+            asker_object: lowering.asker_object,
+            threads: lowering.threads,
         }
     }
 
@@ -170,7 +160,7 @@ impl<'p> Expression<'p> {
     /// # Errors
     /// If nobody asks and it is about the asking thread; if it names a thread that there is
     /// not; if it takes a field of null outside all quantifiers.
-    pub fn evaluate<T: Traceable>(
+    pub fn evaluate<T: Readable>(
         &self,
         probes: &Probes<'_, T>,
         bindings: &Bindings<T::Object>,
@@ -182,34 +172,34 @@ impl<'p> Expression<'p> {
     ///
     /// # Errors
     /// As [`Expression::evaluate`].
-    pub fn evaluate_with<T: Traceable>(
+    pub fn evaluate_with<T: Readable>(
         &self,
         probes: &Probes<'_, T>,
         bindings: &Bindings<T::Object>,
         labels: Labels<'_, T::Object>,
     ) -> Result<Evaluated<T::Object>, Diagnostic> {
-        self.check(probes, bindings)?;
-        let mut run = run::Run::new(self, probes, bindings, labels);
+        let hosts = (0..self.resolved.hosts.len() as u32).map(|it| bindings.get(HostId(it)));
+        let hosts: Vec<Option<T::Object>> = hosts.collect();
+        let view = probes.view();
+        let (fields, classes) = (view.fields(), view.classes());
+        let asker = bindings.asker();
+        let ground = Ground::new(fields, classes, self.resolved, &hosts, &[], asker);
+        self.check(probes, &ground)?;
+        let mut run = run::Run::new(self, probes, &ground, labels);
         let answer = match &self.root {
             Root::Truth(truth) => Answer::Truth(run.truth(truth)),
             Root::Set(set) => Answer::Set((*run.set(set)).clone()),
-            Root::Value(number) => Answer::Value(match run.number(number) {
-                Found::Null => Told::Null,
-                Found::Object(object) => Told::Object(object),
-                Found::Plain(value) => Told::Plain(value),
-                Found::Text(text) => Told::Text(text.into()),
-                Found::Opaque | Found::Unknown => Told::Unknown,
-            }),
+            Root::Value(number) => Answer::Value(run.number(number)),
         };
         let unknown = run.unknown;
         Ok(Evaluated { answer, unknown })
     }
 
-    /// Whether there is an answer at all.
-    fn check<T: Traceable>(
+    /// Whether it can be evaluated at all.
+    fn check<T: Readable>(
         &self,
         probes: &Probes<'_, T>,
-        bindings: &Bindings<T::Object>,
+        ground: &Ground<'_, T::Fields<'_>>,
     ) -> Result<(), Diagnostic> {
         let view = probes.view();
         let threads = || view.threads().iter().map(String::as_str);
@@ -228,24 +218,20 @@ impl<'p> Expression<'p> {
         if let (Some(span), None) = (self.asker, probes.asker()) {
             return Err(Diagnostic::new(span, ProbeError::NobodyAsks.to_string()));
         }
-        if let (Some(span), Some(asker), None) =
-            (self.asker_object, probes.asker(), bindings.asker())
-        {
+        if let (Some(span), Some(asker), None) = (self.asker_object, probes.asker(), ground.asker) {
             let error = ProbeError::NoThreadObject(asker.into());
             return Err(Diagnostic::new(span, error.to_string()));
         }
-        let fields = &self.resolved.fields;
         let mut dereferences = self.program.dereferences.iter();
-        let wrong = dereferences.find(|it| !holds(view, fields, bindings, it, &[]));
+        let wrong = dereferences.find(|it| !ground.can_take(it, None));
         match wrong {
             None => Ok(()),
             Some(it) => {
-                let found = crate::read::walk(view, fields, bindings, &it.path, &[]);
-                let message = match found.and_then(Found::object) {
-                    Some(object) => {
+                let message = match ground.walk(&it.path, None) {
+                    Datum::Object(object) => {
                         format!("{} does not have what is read here", view.name_of(object))
                     }
-                    None => "something is read of null here".into(),
+                    _ => "something is read of null here".into(),
                 };
                 Err(Diagnostic::new(it.path.span, message))
             }

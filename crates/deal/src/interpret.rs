@@ -1,13 +1,16 @@
-//! Evaluates a formula about one object by walking its tree: the plain way, which compiled
-//! predicates are held against and fall back on.
+//! Walks paths, and evaluates a formula about one object by walking its tree: the plain way,
+//! which compiled predicates are compared with and fall back on. Expressions read the heap
+//! through it too.
 
 use heaphound_heap::FieldKind;
+use heaphound_heap::class::Elements;
 use heaphound_heap::fields::{Fields, Held};
 use heaphound_heap::{ClassInfo, Value};
 
 use crate::datum::{Datum, compare};
 use crate::resolved::{
-    Constant, Dereference, FieldPlace, Formula, Operand, Path, Quantifier, Resolved, Start, Step,
+    CompareBy, CompareOp, Dereference, FieldPlace, Formula, Operand, Path, Quantifier, Resolved,
+    Start, Step,
 };
 
 /// What formulas are evaluated against.
@@ -106,6 +109,8 @@ impl<'a, F: Fields> Ground<'a, F> {
                                 Some(bits) => Datum::Plain(kind.decode(bits)),
                                 None => Datum::Unknown,
                             },
+                            // Nobody can look into Rust memory.
+                            FieldKind::Owned => Datum::Unknown,
                             _ => held(self.fields.slot(reader, object)),
                         }
                     }
@@ -116,10 +121,15 @@ impl<'a, F: Fields> Ground<'a, F> {
 
     /// Whether none of these dereferences fails.
     pub fn can_dereference(&self, dereferences: &[Dereference], x: Option<F::Object>) -> bool {
-        dereferences.iter().all(|it| match self.walk(&it.path, x) {
-            Datum::Object(object) => self.step(object, it.step) != Datum::Absent,
+        dereferences.iter().all(|it| self.can_take(it, x))
+    }
+
+    /// Whether a path leads to an object that has what the step behind it goes to.
+    pub fn can_take(&self, dereference: &Dereference, x: Option<F::Object>) -> bool {
+        match self.walk(&dereference.path, x) {
+            Datum::Object(object) => self.step(object, dereference.step) != Datum::Absent,
             _ => false,
-        })
+        }
     }
 
     /// Whether an object is in a quantifier's range, as far as dereferences go.
@@ -130,12 +140,34 @@ impl<'a, F: Fields> Ground<'a, F> {
     /// What an operand is.
     pub fn operand(&self, operand: &Operand, x: Option<F::Object>) -> Datum<F::Object> {
         match operand {
-            Operand::Constant(Constant::Null) => Datum::Null,
-            Operand::Constant(Constant::Plain(value)) => Datum::Plain(*value),
-            Operand::Constant(Constant::Text(text)) => Datum::Text(text.clone()),
+            Operand::Constant(constant) => constant.datum(),
             Operand::Path(path) => self.walk(path, x),
             // What no assertion has.
             Operand::Count(_) | Operand::Size(_) => Datum::Absent,
+        }
+    }
+
+    /// Compares what two paths lead to. None if it depends on something that the heap does not
+    /// know.
+    pub fn compare(
+        &self,
+        op: CompareOp,
+        by: CompareBy,
+        left: &Datum<F::Object>,
+        right: &Datum<F::Object>,
+    ) -> Option<bool> {
+        compare((op, by), left, right, |object| self.text_of(object))
+    }
+
+    /// The text of a string object; nothing if it is none.
+    fn text_of(&self, object: F::Object) -> Datum<F::Object> {
+        let class = self.fields.class_of(object).0 as usize - 1;
+        match self.classes[class].elements {
+            Some(Elements::Text) => match self.fields.text_of(object) {
+                Some(text) => Datum::Text(text),
+                None => Datum::Unknown,
+            },
+            _ => Datum::Absent,
         }
     }
 
@@ -161,9 +193,9 @@ impl<'a, F: Fields> Ground<'a, F> {
             Formula::Compare(it) => {
                 let left = self.operand(&it.left, Some(x));
                 let right = self.operand(&it.right, Some(x));
-                compare((it.op, it.by), &left, &right, |object| {
-                    self.fields.text_of(object)
-                })
+                // What is not known is unlike everything.
+                let compared = self.compare(it.op, it.by, &left, &right);
+                compared.unwrap_or(it.op.of_unlike())
             }
             Formula::InstanceOf(path, classes) => match self.walk(path, Some(x)) {
                 Datum::Object(object) => classes.has(self.fields.class_of(object)),

@@ -23,7 +23,7 @@
 //! ([`check`], [`resolved`]); back to text ([`mod@fmt`]); what is wrong with it
 //! ([`diagnostic`]). The grammar, with an example of everything, is `docs/deal.md`.
 //!
-//! On a heap: what the names stand for ([`bind`]), where paths lead ([`read`]),
+//! On a heap: what the names stand for ([`bind`]), where paths lead ([`interpret`]),
 //! what expressions come to ([`expr`]), what GC assertions say ([`gc`]), all of it at once
 //! ([`evaluate`]). Without a heap: what a text must be about ([`infer`]).
 //!
@@ -44,7 +44,6 @@ mod lexer;
 pub mod parse;
 pub mod plan;
 pub mod predicate;
-pub mod read;
 pub mod resolved;
 pub mod syntax;
 pub mod traverse;

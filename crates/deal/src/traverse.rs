@@ -1,32 +1,40 @@
-//! Runs a plan: one traversal, in which each object is entered once and tested then.
+//! Decides rules by traversals, in which each object is entered once and tested then.
 //!
-//! While it decides, a quantifier is left alone as soon as one object has decided it. A
-//! second run of the same plan *collects* instead: all objects that decide, for
-//! counterexamples, or that a query wants.
+//! The rules may come from several texts about one view. The paths of their relations are
+//! walked first; rules whose relations start from the same objects and exclude the same ones
+//! share a traversal, and so do rules without a relation. The proof of the paper's theorem 1 is
+//! the algorithm ([`crate::plan`]); here it becomes a [`trace::Plan`], and what is tested
+//! becomes an [`Examiner`] for each of its steps.
 //!
-//! Sources are thought to live. A source that may be dead must not make garbage count: then
+//! While a run decides, a quantifier is left alone as soon as one object has decided it. A
+//! second run *collects* instead: all objects that decide, for counterexamples, or that a
+//! query wants.
+//!
+//! Sources are taken to live. A source that may be dead must not make garbage count: then
 //! relations are found first, as sets, and only what the roots reach is looked at
 //! ([`Setting::sources_live`]).
 
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heaphound_heap::ClassId;
 use heaphound_heap::fields::{Batch, Fields, LANES, Readable, lanes};
 use heaphound_heap::root::RootSet;
-use heaphound_heap::trace::{Filter, MAX_MARKS, Phase, Visit, Visitor, Visits};
+use heaphound_heap::trace::{self, Examiner, MAX_MARKS, Starts, Step};
 
 use crate::datum::Datum;
 use crate::interpret::Ground;
-use crate::plan::{Plan, decides};
+use crate::plan::{Plans, decides};
 use crate::predicate::{Compiler, Predicate, Test, Truths, asks_class};
 use crate::resolved::{
-    Formula, Program, Quantifier, QuantifierId, Relation, RelationPart, Resolved, Statement,
+    Formula, Path, Program, Quantifier, QuantifierId, Relation, Resolved, Statement,
 };
-use crate::syntax::{AssertionKind, QuantifierKind, Span};
+use crate::syntax::{AssertionKind, QuantifierKind};
 
-/// What a plan runs on.
+/// A text on a heap: what its rules are evaluated with.
 pub struct Setting<'a, V: Readable> {
     /// The heap.
     pub view: &'a V,
@@ -46,6 +54,100 @@ pub struct Setting<'a, V: Readable> {
     pub sources_live: bool,
 }
 
+impl<'a, V: Readable> Setting<'a, V> {
+    /// What formulas are evaluated against.
+    pub(crate) fn ground(&self) -> Ground<'a, V::Fields<'a>> {
+        Ground::new(
+            self.view.fields(),
+            self.view.classes(),
+            self.resolved,
+            self.hosts,
+            self.labelled,
+            self.asker,
+        )
+    }
+}
+
+/// Texts about one view whose rules share traversals.
+pub struct Texts<'s, 'a, V: Readable> {
+    settings: &'s [Setting<'a, V>],
+    grounds: Vec<Arc<Ground<'a, V::Fields<'a>>>>,
+    /// Traversals made so far.
+    made: Cell<usize>,
+}
+
+/// Rules that one traversal decides.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Traversal<O> {
+    /// Which rules: the place of the text, and the place in [`Resolved::rules`].
+    pub rules: Vec<(usize, usize)>,
+    /// The relations that are traced, in this order.
+    pub(crate) relations: Vec<Sources<O>>,
+    way: Way,
+}
+
+/// How the relations of a traversal are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// While the heap is traversed.
+    Tracing,
+    /// First, as sets: a source may be dead.
+    First,
+    /// First, and each by itself: the relations of a query may overlap.
+    Apart,
+}
+
+/// A relation, with the objects that its paths lead to.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Sources<O> {
+    pub parts: Vec<Part<O>>,
+}
+
+/// One source of a relation.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Part<O> {
+    /// Where paths start; at the roots without. Null reaches nothing.
+    pub from: Option<Vec<O>>,
+    /// What they avoid, beside what earlier parts avoid; in order, each once.
+    pub exclusions: Vec<O>,
+}
+
+impl<O: Copy + Ord> Sources<O> {
+    fn of<F: Fields<Object = O>>(relation: &Relation, ground: &Ground<'_, F>) -> Self {
+        let object = |path: &Path| match ground.walk(path, None) {
+            Datum::Object(object) => Some(object),
+            _ => None,
+        };
+        let parts = relation.parts.iter().map(|part| {
+            let mut exclusions: Vec<O> = part.exclusions.iter().filter_map(object).collect();
+            exclusions.sort_unstable();
+            exclusions.dedup();
+            let from = part.source.as_ref();
+            Part {
+                from: from.map(|path| object(path).into_iter().collect()),
+                exclusions,
+            }
+        });
+        Self {
+            parts: parts.collect(),
+        }
+    }
+
+    fn steps(&self, mark: usize) -> impl Iterator<Item = Step<'static, O>> {
+        self.parts.iter().map(move |part| Step {
+            mark,
+            exclude: part.exclusions.clone(),
+            starts: match &part.from {
+                Some(objects) => Starts::Objects(objects.clone()),
+                None => Starts::Roots(RootSet::All),
+            },
+        })
+    }
+}
+
+/// The most relations of one statement: each takes a label and a mark, beside those of the rest.
+pub(crate) const MOST_RELATIONS: usize = MAX_MARKS / 2 - 1;
+
 /// What a run has found out about a rule.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome<O> {
@@ -54,8 +156,11 @@ pub struct Outcome<O> {
     /// The objects that decide each quantifier, in order: all of them if they were to be
     /// collected, else none.
     pub found: Vec<Vec<O>>,
-    /// Whether an object is in two relations.
+    /// Whether an object is in two relations; found out for `assertDisjoint` only.
     pub overlaps: bool,
+    /// The objects that are in two relations or more, in order: all of them if the rule fails
+    /// for it, else none.
+    pub overlap: Vec<O>,
     /// Whether what is dereferenced outside of all quantifiers is there.
     pub answers: bool,
 }
@@ -121,33 +226,170 @@ impl<O> Outcome<O> {
     }
 }
 
-impl<'a, V: Readable> Setting<'a, V> {
-    /// Runs a plan; answers an outcome for each of its rules. With `collect`, all objects that
-    /// decide are found.
-    pub fn run(&self, plan: &Plan, collect: bool) -> Vec<Outcome<V::Object>> {
-        let ground = Arc::new(self.ground());
-        let run = Run {
-            setting: self,
-            plan,
-            ground: &ground,
-            collect,
-            asked: asked(self.resolved, plan),
-        };
-        match self.sources_live && !plan.apart {
-            true => run.traverse(),
-            false => run.look_up(),
+impl<'s, 'a, V: Readable> Texts<'s, 'a, V> {
+    /// Texts about one view.
+    pub fn new(settings: &'s [Setting<'a, V>]) -> Self {
+        let grounds = settings.iter().map(|it| Arc::new(it.ground()));
+        Self {
+            settings,
+            grounds: grounds.collect(),
+            made: Cell::new(0),
         }
     }
 
+    /// How many traversals have been made.
+    pub fn traversals_made(&self) -> usize {
+        self.made.get()
+    }
+
+    /// Distributes rules over traversals: of each text those that its plans give to traversals.
+    pub fn share(&self, plans: &[Plans]) -> Vec<Traversal<V::Object>> {
+        let mut traversals: Vec<Traversal<V::Object>> = Vec::new();
+        let mut without = Vec::new();
+        for (text, plans) in plans.iter().enumerate() {
+            for plan in &plans.traversals {
+                let way = match self.settings[text].sources_live {
+                    _ if plan.apart => Way::Apart,
+                    true => Way::Tracing,
+                    false => Way::First,
+                };
+                for &place in &plan.rules {
+                    let program = self.program((text, place));
+                    if is_idle(program) || program.relations.is_empty() {
+                        without.push(((text, place), way));
+                        continue;
+                    }
+                    let relations = program.relations.iter();
+                    let relations = relations.map(|it| Sources::of(it, &self.grounds[text]));
+                    let relations: Vec<Sources<V::Object>> = relations.collect();
+                    let fits = |it: &&mut Traversal<V::Object>| {
+                        it.can_take(text, way) && it.relations == relations
+                    };
+                    match traversals.iter_mut().find(fits) {
+                        Some(traversal) => traversal.rules.push((text, place)),
+                        None => traversals.push(Traversal {
+                            rules: vec![(text, place)],
+                            relations,
+                            way,
+                        }),
+                    }
+                }
+            }
+        }
+        // What has no relation shares any traversal.
+        for (rule, way) in without {
+            let fits = |it: &&mut Traversal<V::Object>| it.can_take(rule.0, way);
+            match traversals.iter_mut().find(fits) {
+                Some(traversal) => traversal.rules.push(rule),
+                None => traversals.push(Traversal {
+                    rules: vec![rule],
+                    relations: Vec::new(),
+                    way,
+                }),
+            }
+        }
+        traversals
+    }
+
+    /// Decides the rules of a traversal, and finds all objects that decide those that fail. Of
+    /// the texts that want `witnesses`, also the objects that make rules hold.
+    pub fn decide(
+        &self,
+        traversal: &Traversal<V::Object>,
+        witnesses: impl Fn(usize) -> bool,
+    ) -> Vec<Outcome<V::Object>> {
+        let programs: Vec<&Program> = traversal.rules.iter().map(|&it| self.program(it)).collect();
+        let is_query = |it: &&Program| matches!(it.statement, Statement::Query(_));
+        let all: Vec<usize> = (0..programs.len()).collect();
+        // What a query finds is collected at once, and then all else with it.
+        let collects = programs.iter().any(is_query);
+        let mut outcomes = self.run(traversal, &all, collects);
+        if !collects {
+            let is_wanted = |rule: &usize| match outcomes[*rule].holds(programs[*rule]) {
+                Some(false) => true,
+                Some(true) => witnesses(traversal.rules[*rule].0),
+                None => false,
+            };
+            let again: Vec<usize> = all.into_iter().filter(is_wanted).collect();
+            let collected = self.run(traversal, &again, true);
+            for (rule, outcome) in again.into_iter().zip(collected) {
+                outcomes[rule] = outcome;
+            }
+        }
+        if outcomes.iter().any(|it| it.overlaps) {
+            let overlap = self.overlap(traversal);
+            for outcome in outcomes.iter_mut().filter(|it| it.overlaps) {
+                outcome.overlap.clone_from(&overlap);
+            }
+        }
+        outcomes
+    }
+
+    /// Runs a traversal for some of its rules; returns an outcome for each. With `collect`, all
+    /// objects that decide are found.
+    pub fn run(
+        &self,
+        traversal: &Traversal<V::Object>,
+        rules: &[usize],
+        collect: bool,
+    ) -> Vec<Outcome<V::Object>> {
+        let rules: Vec<_> = rules.iter().map(|&it| traversal.rules[it]).collect();
+        let programs = || rules.iter().map(|&rule| self.program(rule));
+        let mut run = Run {
+            texts: self,
+            relations: &traversal.relations,
+            collect,
+            asked: Vec::new(),
+            watches: programs().any(says_disjoint),
+        };
+        let mut outcomes = Vec::new();
+        for (rule, &(text, place)) in rules.iter().enumerate() {
+            let program = self.program((text, place));
+            let answers = self.grounds[text].can_dereference(&program.dereferences, None);
+            let truth = |it: &Quantifier| it.kind == QuantifierKind::Forall;
+            outcomes.push(Outcome {
+                truths: program.quantifiers.iter().map(truth).collect(),
+                found: vec![Vec::new(); program.quantifiers.len()],
+                overlaps: false,
+                overlap: Vec::new(),
+                answers,
+            });
+            for (number, quantifier) in program.quantifiers.iter().enumerate() {
+                if answers && !quantifier.classes.is_empty() {
+                    run.asked.push(Asked {
+                        rule,
+                        text,
+                        number,
+                        quantifier,
+                        decides: decides(quantifier),
+                    });
+                }
+            }
+        }
+        let decided = match traversal.way {
+            Way::Tracing => run.traverse(),
+            Way::First | Way::Apart => run.look_up(traversal),
+        };
+        for (asked, mut found) in run.asked.iter().zip(decided.found) {
+            let outcome = &mut outcomes[asked.rule];
+            outcome.truths[asked.number] ^= found.decided;
+            found.objects.sort_unstable();
+            outcome.found[asked.number] = found.objects;
+        }
+        for (outcome, program) in outcomes.iter_mut().zip(programs()) {
+            outcome.overlaps = decided.overlaps && says_disjoint(program);
+        }
+        outcomes
+    }
+
     /// The live objects that are in two relations or more, in order.
-    pub fn overlap(&self, plan: &Plan) -> Vec<V::Object> {
-        let ground = self.ground();
-        let live = (!self.sources_live).then(|| self.live(&ground));
+    pub fn overlap(&self, traversal: &Traversal<V::Object>) -> Vec<V::Object> {
+        let is_careful = traversal.way != Way::Tracing;
+        let live = is_careful.then(|| self.live());
         let mut seen = HashSet::new();
         let mut twice = HashSet::new();
-        for relation in &plan.relations {
-            let relations = std::slice::from_ref(relation);
-            for object in self.entered(&ground, relations).remove(0) {
+        for relation in &traversal.relations {
+            for object in self.entered(std::slice::from_ref(relation)).remove(0) {
                 if !seen.insert(object) {
                     twice.insert(object);
                 }
@@ -159,247 +401,171 @@ impl<'a, V: Readable> Setting<'a, V> {
         twice
     }
 
-    /// What formulas are evaluated against.
-    pub(crate) fn ground(&self) -> Ground<'a, V::Fields<'a>> {
-        Ground::new(
-            self.view.fields(),
-            self.view.classes(),
-            self.resolved,
-            self.hosts,
-            self.labelled,
-            self.asker,
-        )
+    pub(crate) fn setting(&self, text: usize) -> &'s Setting<'a, V> {
+        &self.settings[text]
+    }
+
+    fn program(&self, (text, place): (usize, usize)) -> &'a Program {
+        &self.settings[text].resolved.rules[place].program
+    }
+
+    fn view(&self) -> &'a V {
+        self.settings[0].view
+    }
+
+    fn threads(&self) -> usize {
+        let threads = self.settings.iter().map(|it| it.threads);
+        threads.max().unwrap_or(1).max(1)
     }
 
     /// All live objects.
-    fn live(&self, ground: &Ground<'_, V::Fields<'a>>) -> HashSet<V::Object> {
-        let everything = Relation {
-            span: Span::default(),
-            parts: vec![RelationPart {
-                source: None,
+    fn live(&self) -> HashSet<V::Object> {
+        let everything = Sources {
+            parts: vec![Part {
+                from: None,
                 exclusions: Vec::new(),
             }],
         };
-        let mut all = self.entered(ground, &[everything]);
-        all.remove(0).into_iter().collect()
+        self.entered(&[everything]).remove(0).into_iter().collect()
     }
 
     /// What tracing some relations one after the other enters, each object once.
-    fn entered(
-        &self,
-        ground: &Ground<'_, V::Fields<'a>>,
-        relations: &[Relation],
-    ) -> Vec<Vec<V::Object>> {
-        let mut series = Series::new(self, relations.len());
-        let mut all = Vec::new();
-        for (number, relation) in relations.iter().enumerate() {
-            let mut entered = Vec::new();
-            for part in &relation.parts {
-                series.exclude(ground, number, part);
-                let phase = series.phase(number, self.starts(ground, part.source.as_ref()));
-                let visitors = vec![All(Vec::new())];
-                let (_, visitors) = self.view.trace(&mut series.visits, &phase, visitors);
-                entered.extend(visitors.into_iter().flat_map(|it| it.0));
-            }
-            all.push(entered);
-        }
+    fn entered(&self, relations: &[Sources<V::Object>]) -> Vec<Vec<V::Object>> {
+        let mut all = vec![Vec::new(); relations.len()];
+        let steps = relations.iter().enumerate();
+        let plan = trace::Plan {
+            steps: steps.flat_map(|(mark, it)| it.steps(mark)).collect(),
+        };
+        let examiner = |_| All(Vec::new());
+        self.trace(&plan, 1, examiner, |step, examiners| {
+            let entered = examiners.into_iter().flat_map(|it| it.0);
+            all[plan.steps[step].mark].extend(entered);
+            ControlFlow::Continue(())
+        });
         all
     }
 
-    /// What a part of a relation starts from.
-    fn starts(
+    fn trace<E: Examiner<V::Object>>(
         &self,
-        ground: &Ground<'_, V::Fields<'a>>,
-        source: Option<&crate::resolved::Path>,
-    ) -> Vec<V::Object> {
-        let mut starts = Vec::new();
-        match source {
-            None => self
-                .view
-                .for_each_root_target(RootSet::All, |object| starts.push(object)),
-            Some(path) => {
-                if let Datum::Object(object) = ground.walk(path, None) {
-                    starts.push(object);
-                }
-            }
+        plan: &trace::Plan<'_, V::Object>,
+        threads: usize,
+        examiner: impl FnMut(usize) -> E,
+        done: impl FnMut(usize, Vec<E>) -> ControlFlow<()>,
+    ) {
+        if plan.steps.is_empty() {
+            return;
         }
-        starts
+        self.made.set(self.made.get() + 1);
+        let view = self.view();
+        trace::run(view, &mut view.visits(), plan, threads, examiner, done);
     }
 }
 
-/// The most relations of one statement: each takes a label and a mark, beside those of the rest.
-pub(crate) const MOST_RELATIONS: usize = MAX_MARKS / 2 - 1;
-
-/// The marks of a series of phases that enter each object once.
-struct Series<'s, V: Readable + 's> {
-    visits: V::Visits<'s>,
-    /// What each relation avoids; and a label that nobody has.
-    labels: Vec<Visit>,
-    /// One for each relation, and one for the rest.
-    marks: Vec<Visit>,
+impl<O> Traversal<O> {
+    /// Whether it can decide a rule of a text, if the relations are the same.
+    fn can_take(&self, text: usize, way: Way) -> bool {
+        match way {
+            Way::Tracing => self.way == way,
+            Way::First => self.way == way && self.rules[0].0 == text,
+            Way::Apart => false,
+        }
+    }
 }
 
-impl<'s, V: Readable> Series<'s, V> {
-    fn new(setting: &Setting<'s, V>, relations: usize) -> Self {
-        let mut visits = setting.view.visits();
-        visits.reserve(2 * relations + 2);
-        // Labels first, so that the marks follow one another.
-        let labels = (0..=relations).map(|_| visits.fresh()).collect();
-        let marks = (0..=relations).map(|_| visits.fresh()).collect();
-        Self {
-            visits,
-            labels,
-            marks,
-        }
-    }
+/// Whether a rule says that no object is in two relations.
+fn says_disjoint(program: &Program) -> bool {
+    use Statement::Assertion;
+    let is_said = matches!(program.statement, Assertion(AssertionKind::Disjoint, _));
+    is_said && program.relations.len() > 1
+}
 
-    /// Marks what a part of a relation excludes as to be ignored; answers what that is.
-    fn exclude(
-        &mut self,
-        ground: &Ground<'_, V::Fields<'s>>,
-        relation: usize,
-        part: &RelationPart,
-    ) -> Vec<V::Object> {
-        let mut excluded = Vec::new();
-        for path in &part.exclusions {
-            if let Datum::Object(object) = ground.walk(path, None) {
-                excluded.push(object);
-                // One that was entered before stays what it is.
-                let entered = self.marks[0].0..=self.marks[relation].0;
-                if !entered.contains(&self.visits.get(object).0) {
-                    self.visits.set(object, self.labels[relation]);
-                }
-            }
-        }
-        excluded
-    }
-
-    /// A phase of a relation, or of the rest.
-    fn phase(&self, relation: usize, starts: Vec<V::Object>) -> Phase<V::Object> {
-        Phase {
-            starts,
-            filter: Filter::Once {
-                since: self.marks[0],
-                avoid: self.labels[relation],
-            },
-            mark: self.marks[relation],
-        }
-    }
+/// Whether a rule asks nothing of any object.
+fn is_idle(program: &Program) -> bool {
+    !says_disjoint(program) && program.quantifiers.iter().all(|it| it.classes.is_empty())
 }
 
 /// Lists what is entered.
 struct All<O>(Vec<O>);
 
-impl<O: Copy + Send> Visitor<O> for All<O> {
-    type Tag = ();
+impl<O: Copy + Send> Examiner<O> for All<O> {
+    fn wants(&self, _: ClassId) -> bool {
+        true
+    }
 
-    fn object(&mut self, object: O) {
-        self.0.push(object);
+    fn examine(&mut self, objects: &[O]) {
+        self.0.extend_from_slice(objects);
     }
 }
 
-/// A quantifier of a rule of the plan.
+/// A quantifier of a rule that is to be decided.
 struct Asked<'a> {
-    /// The rule's place in the plan.
+    /// The rule's place among those that are decided.
     rule: usize,
+    /// The rule's text.
+    text: usize,
     number: usize,
     quantifier: &'a Quantifier,
     /// What holds of objects that decide it.
     decides: Formula,
 }
 
-fn asked<'a>(resolved: &'a Resolved, plan: &Plan) -> Vec<Asked<'a>> {
-    let mut asked = Vec::new();
-    for (rule, &place) in plan.rules.iter().enumerate() {
-        let quantifiers = &resolved.rules[place].program.quantifiers;
-        for (number, quantifier) in quantifiers.iter().enumerate() {
-            asked.push(Asked {
-                rule,
-                number,
-                quantifier,
-                decides: decides(quantifier),
-            });
-        }
-    }
-    asked
-}
-
-/// One run of a plan.
-struct Run<'r, 'a, V: Readable> {
-    setting: &'r Setting<'a, V>,
-    plan: &'r Plan,
-    ground: &'r Arc<Ground<'a, V::Fields<'a>>>,
+/// One run of a traversal.
+struct Run<'r, 's, 'a, V: Readable> {
+    texts: &'r Texts<'s, 'a, V>,
+    relations: &'r [Sources<V::Object>],
     collect: bool,
     asked: Vec<Asked<'a>>,
+    /// Whether overlaps of relations are wanted.
+    watches: bool,
 }
 
-/// What is tested in a phase.
+/// What a run has found out.
+struct Decided<O> {
+    /// For each quantifier that was asked.
+    found: Vec<Found<O>>,
+    overlaps: bool,
+}
+
+/// What decides a quantifier.
+#[derive(Clone)]
+struct Found<O> {
+    decided: bool,
+    /// If they are collected.
+    objects: Vec<O>,
+}
+
+/// What is tested in a step.
 struct Tests<'t, F: Fields> {
-    ground: &'t Ground<'t, F>,
     /// By class: 0 if nothing is tested, else the place behind it in `lists`.
     by_class: Vec<u32>,
     tests: Vec<Tested<'t, F>>,
     /// The tests of each class that has some.
     lists: Vec<Vec<usize>>,
     collect: bool,
-    /// What of the whole plan is decided, if the traversal may end when all is.
+    /// What of the whole run is decided, if the traversal may end when all is.
     ends: &'t [AtomicBool],
 }
 
 struct Tested<'t, F: Fields> {
-    /// Which quantifier of the plan.
+    /// Which quantifier of the run.
     asked: usize,
     quantifier: &'t Quantifier,
+    ground: &'t Ground<'t, F>,
     test: Test<'t, F>,
     decided: &'t AtomicBool,
 }
 
-impl<'a, V: Readable> Run<'_, 'a, V> {
-    fn outcomes(
-        &self,
-        found: Vec<Vec<V::Object>>,
-        decided: &[AtomicBool],
-        overlaps: bool,
-    ) -> Vec<Outcome<V::Object>> {
-        let mut outcomes: Vec<Outcome<V::Object>> = Vec::new();
-        for &place in &self.plan.rules {
-            let program = &self.setting.resolved.rules[place].program;
-            outcomes.push(Outcome {
-                truths: Vec::new(),
-                found: Vec::new(),
-                // One without relations may share the traversal of those that have some.
-                overlaps: overlaps && !program.relations.is_empty(),
-                answers: self.ground.can_dereference(&program.dereferences, None),
-            });
-        }
-        for ((asked, mut found), decided) in self.asked.iter().zip(found).zip(decided) {
-            let decided = decided.load(Relaxed) || !found.is_empty();
-            let outcome = &mut outcomes[asked.rule];
-            debug_assert_eq!(outcome.truths.len(), asked.number);
-            outcome.truths.push(match asked.quantifier.kind {
-                QuantifierKind::Forall => !decided,
-                _ => decided,
-            });
-            found.sort_unstable();
-            outcome.found.push(found);
-        }
-        outcomes
+impl<F: Fields> Tests<'_, F> {
+    fn is_decided(&self) -> bool {
+        !self.ends.is_empty() && self.ends.iter().all(|it| it.load(Relaxed))
     }
+}
 
+impl<'a, V: Readable> Run<'_, '_, 'a, V> {
     /// The one traversal.
-    fn traverse(&self) -> Vec<Outcome<V::Object>> {
-        let Self {
-            setting,
-            plan,
-            ground,
-            ..
-        } = self;
-        let relations = plan.relations.len();
-        let mut series = Series::new(setting, relations);
+    fn traverse(&self) -> Decided<V::Object> {
+        let relations = self.relations.len();
         let decided: Vec<AtomicBool> = self.asked.iter().map(|_| AtomicBool::new(false)).collect();
-        let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
-        let mut overlaps = false;
-        let mut ignored = Vec::new();
         let tests = |number| {
             let related = (0..relations).map(|it| it == number).collect();
             self.tests(related, &decided)
@@ -407,92 +573,85 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
         let tests: Vec<_> = (0..=relations).map(tests).collect();
         // Where nothing is tested any more, and no relations are to be told apart, there is nothing
         // to be learned.
-        let ends = tests.iter().rposition(|it| !it.tests.is_empty());
-        let ends = ends.map_or(0, |last| last + 1);
-        let ends = if relations > 1 {
-            ends.max(relations)
-        } else {
-            ends
+        let tested = tests.iter().rposition(|it| !it.tests.is_empty());
+        let tested = tested.map_or(0, |last| last + 1);
+        let ends = match self.watches {
+            true => tested.max(relations),
+            false => tested,
         };
-        for (number, relation) in plan.relations.iter().enumerate().take(ends) {
-            let tests = &tests[number];
-            let mut excluded = Vec::new();
-            for part in &relation.parts {
-                excluded.extend(series.exclude(ground, number, part));
-                let phase = series.phase(number, setting.starts(ground, part.source.as_ref()));
-                let earlier = (series.marks[0], series.marks[number]);
-                let visits = &mut series.visits;
-                overlaps |= self.phase(visits, &phase, tests, earlier, &excluded, &mut found);
+        let plan = self.plan(ends);
+        // What the relation of each step excludes so far.
+        let mut excluded: Vec<Vec<V::Object>> = Vec::new();
+        for (number, step) in plan.steps.iter().enumerate() {
+            let mut all = step.exclude.clone();
+            if number > 0 && plan.steps[number - 1].mark == step.mark {
+                all.extend_from_slice(&excluded[number - 1]);
             }
-            ignored.append(&mut excluded);
+            excluded.push(all);
         }
-        let tests = &tests[relations];
-        let is_decided = !tests.ends.is_empty() && tests.ends.iter().all(|it| it.load(Relaxed));
-        if is_decided || ends <= relations {
-            return self.outcomes(found, &decided, overlaps);
-        }
-        // What was ignored may be known to nobody else that is left.
-        ignored.extend(setting.starts(ground, None));
-        let phase = series.phase(relations, ignored);
-        let nothing = (series.marks[0], series.marks[0]);
-        self.phase(&mut series.visits, &phase, tests, nothing, &[], &mut found);
-        self.outcomes(found, &decided, overlaps)
-    }
-
-    /// Runs one phase; answers whether an edge led to an object of an earlier relation.
-    fn phase(
-        &self,
-        visits: &mut V::Visits<'_>,
-        phase: &Phase<V::Object>,
-        tests: &Tests<'_, V::Fields<'a>>,
-        earlier: (Visit, Visit),
-        excluded: &[V::Object],
-        found: &mut [Vec<V::Object>],
-    ) -> bool {
-        let view = self.setting.view;
-        let threads = self.setting.threads.max(1);
-        let watches = earlier.0 != earlier.1;
-        match (watches, tests.tests.is_empty()) {
-            (false, true) => {
-                view.trace(visits, phase, vec![(); threads]);
-                false
-            }
-            (false, false) => self.examine::<false>(visits, phase, tests, earlier, excluded, found),
-            (true, _) => self.examine::<true>(visits, phase, tests, earlier, excluded, found),
-        }
-    }
-
-    fn examine<const OVERLAPS: bool>(
-        &self,
-        visits: &mut V::Visits<'_>,
-        phase: &Phase<V::Object>,
-        tests: &Tests<'_, V::Fields<'a>>,
-        earlier: (Visit, Visit),
-        excluded: &[V::Object],
-        found: &mut [Vec<V::Object>],
-    ) -> bool {
-        let threads = self.setting.threads.max(1);
-        let visitors = (0..threads).map(|_| Examine::<OVERLAPS, _> {
-            tests,
-            fields: tests.ground.fields,
-            earlier,
-            excluded,
-            overlaps: false,
-            found: found.iter().map(|_| Vec::new()).collect(),
-            entered: Vec::new(),
-            count: 0,
-            waiting: tests.lists.iter().map(|_| Vec::new()).collect(),
-        });
-        let (_, visitors) = self.setting.view.trace(visits, phase, visitors.collect());
+        let mut found: Vec<Vec<V::Object>> = vec![Vec::new(); self.asked.len()];
         let mut overlaps = false;
-        for mut visitor in visitors {
-            visitor.test_all();
-            overlaps |= visitor.overlaps;
-            for (all, some) in found.iter_mut().zip(visitor.found) {
+        let examiner = |step: usize| {
+            let mark = plan.steps[step].mark;
+            let tests = &tests[mark];
+            Examine {
+                tests,
+                fields: self.texts.view().fields(),
+                watches: self.watches && (1..relations).contains(&mark),
+                excluded: &excluded[step],
+                overlaps: false,
+                found: vec![Vec::new(); found.len()],
+                waiting: vec![Vec::new(); tests.lists.len()],
+            }
+        };
+        let mut examined = Vec::new();
+        self.texts
+            .trace(&plan, self.texts.threads(), examiner, |step, examiners| {
+                for mut examiner in examiners {
+                    examiner.test_all();
+                    overlaps |= examiner.overlaps;
+                    examined.push(examiner.found);
+                }
+                match tests[plan.steps[step].mark].is_decided() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+        for some in examined {
+            for (all, some) in found.iter_mut().zip(some) {
                 all.extend(some);
             }
         }
-        overlaps
+        let found = decided.iter().zip(found).map(|(decided, objects)| Found {
+            decided: decided.load(Relaxed),
+            objects,
+        });
+        Decided {
+            found: found.collect(),
+            overlaps,
+        }
+    }
+
+    /// The steps of the first so many marks: a mark for each relation, and one for the rest.
+    fn plan(&self, marks: usize) -> trace::Plan<'static, V::Object> {
+        let relations = self.relations.iter().enumerate().take(marks);
+        let mut steps: Vec<_> = relations.flat_map(|(mark, it)| it.steps(mark)).collect();
+        let rest = self.relations.len();
+        if marks > rest {
+            let parts = self.relations.iter().flat_map(|it| &it.parts);
+            let excluded: Vec<_> = parts.flat_map(|it| it.exclusions.clone()).collect();
+            let step = |starts| Step {
+                mark: rest,
+                exclude: Vec::new(),
+                starts,
+            };
+            steps.push(step(Starts::Roots(RootSet::All)));
+            // What was excluded may be known to nobody else that is left.
+            if !excluded.is_empty() {
+                steps.push(step(Starts::Objects(excluded)));
+            }
+        }
+        trace::Plan { steps }
     }
 
     /// What is to be tested of objects in these relations.
@@ -504,14 +663,16 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
     where
         'a: 't,
     {
-        let compiler = Compiler::new(self.ground, related);
         let mut tests: Vec<Tested<'t, V::Fields<'a>>> = Vec::new();
-        let classes = self.setting.view.classes();
+        let classes = self.texts.view().classes();
         let mut of_class: Vec<Vec<usize>> = classes.iter().map(|_| Vec::new()).collect();
         for (number, asked) in self.asked.iter().enumerate() {
+            let ground = &self.texts.grounds[asked.text];
+            let compiler = Compiler::new(ground, related.clone());
             let tested = |test| Tested {
                 asked: number,
                 quantifier: asked.quantifier,
+                ground,
                 test,
                 decided: &decided[number],
             };
@@ -527,7 +688,7 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             };
             let has = |class: &usize| asked.quantifier.classes.has(classes[*class].id);
             let range: Vec<usize> = (0..classes.len()).filter(has).collect();
-            if self.setting.interpret {
+            if self.texts.settings[asked.text].interpret {
                 add(
                     Predicate::Test(compiler.interpreted(&asked.decides)),
                     &range,
@@ -554,13 +715,12 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
             });
         }
         Tests {
-            ground: self.ground,
             by_class,
             tests,
             lists,
             collect: self.collect,
             // Where relations must be told apart, all of them are traced.
-            ends: match self.collect || self.plan.relations.len() > 1 {
+            ends: match self.collect || self.watches {
                 true => &[],
                 false => decided,
             },
@@ -568,137 +728,103 @@ impl<'a, V: Readable> Run<'_, 'a, V> {
     }
 
     /// The slow way, for sources that may be dead: relations as sets, then whatever lives.
-    fn look_up(&self) -> Vec<Outcome<V::Object>> {
-        let Self {
-            setting,
-            plan,
-            ground,
-            ..
-        } = self;
-        let relations = match plan.apart {
-            false => setting.entered(ground, &plan.relations),
-            true => plan
-                .relations
-                .iter()
-                .map(|relation| {
-                    setting
-                        .entered(ground, std::slice::from_ref(relation))
-                        .remove(0)
-                })
-                .collect(),
+    fn look_up(&self, traversal: &Traversal<V::Object>) -> Decided<V::Object> {
+        let texts = self.texts;
+        let relations = match traversal.way {
+            Way::Apart => {
+                let each = self.relations.iter();
+                let each = each.map(|it| texts.entered(std::slice::from_ref(it)).remove(0));
+                each.collect()
+            }
+            _ => texts.entered(self.relations),
         };
         let relations: Vec<HashSet<V::Object>> = relations
             .into_iter()
             .map(|objects| objects.into_iter().collect())
             .collect();
-        let overlaps = relations.len() > 1 && !setting.overlap(plan).is_empty();
-        let decided: Vec<AtomicBool> = self.asked.iter().map(|_| AtomicBool::new(false)).collect();
-        let mut found: Vec<Vec<V::Object>> = self.asked.iter().map(|_| Vec::new()).collect();
-        for object in setting.live(ground) {
-            let related: Vec<bool> = relations.iter().map(|it| it.contains(&object)).collect();
-            let class = setting.view.class_of(object);
-            for (number, asked) in self.asked.iter().enumerate() {
-                if asked.quantifier.classes.has(class)
-                    && ground.holds(&asked.decides, object, &related)
-                    && ground.is_in_range(asked.quantifier, object)
-                {
-                    decided[number].store(true, Relaxed);
-                    if self.collect {
-                        found[number].push(object);
+        let nothing = Found {
+            decided: false,
+            objects: Vec::new(),
+        };
+        let mut found = vec![nothing; self.asked.len()];
+        if !self.asked.is_empty() {
+            for object in texts.live() {
+                let related: Vec<bool> = relations.iter().map(|it| it.contains(&object)).collect();
+                let class = texts.view().class_of(object);
+                for (found, asked) in found.iter_mut().zip(&self.asked) {
+                    let ground = &texts.grounds[asked.text];
+                    if asked.quantifier.classes.has(class)
+                        && ground.holds(&asked.decides, object, &related)
+                        && ground.is_in_range(asked.quantifier, object)
+                    {
+                        found.decided = true;
+                        if self.collect {
+                            found.objects.push(object);
+                        }
                     }
                 }
             }
         }
-        self.outcomes(found, &decided, overlaps)
+        Decided {
+            found,
+            overlaps: self.watches && !texts.overlap(traversal).is_empty(),
+        }
     }
 }
 
-/// Tests the objects that a phase enters.
-struct Examine<'e, const OVERLAPS: bool, F: Fields> {
+/// Tests the objects that a step enters.
+struct Examine<'e, F: Fields> {
     tests: &'e Tests<'e, F>,
     fields: F,
-    /// The first mark of the series, and that of this phase.
-    earlier: (Visit, Visit),
+    /// Whether overlaps are wanted.
+    watches: bool,
     /// What the relation excludes.
     excluded: &'e [F::Object],
     overlaps: bool,
     found: Vec<Vec<F::Object>>,
-    /// Objects that have been entered and not been looked at: the first so many.
-    entered: Vec<F::Object>,
-    count: usize,
     /// Objects that are to be tested, by class: in the order of [`Tests::lists`].
     waiting: Vec<Vec<F::Object>>,
 }
 
-impl<const OVERLAPS: bool, F: Fields> Visitor<F::Object> for Examine<'_, OVERLAPS, F> {
-    type Tag = ();
-    const MEETS: bool = OVERLAPS;
-    const FEW: bool = true;
-    const STOPS: bool = true;
-
-    // The loop that marks needs its registers: as little is done here as can be.
-    #[inline]
-    fn object(&mut self, x: F::Object) {
-        match self.entered.get_mut(self.count) {
-            Some(place) => {
-                *place = x;
-                self.count += 1;
-            }
-            None => self.make_room(x),
-        }
-    }
-
+impl<F: Fields> Examiner<F::Object> for Examine<'_, F> {
     // A class that is newer than the text is not in it.
     fn wants(&self, class: ClassId) -> bool {
         let place = self.tests.by_class.get(class.0 as usize);
         place.is_some_and(|&it| it != 0)
     }
 
-    #[inline]
-    fn met(&mut self, to: F::Object, visit: Visit) {
-        let (first, own) = self.earlier;
-        if (first.0..own.0).contains(&visit.0) && !self.excluded.contains(&to) {
-            self.overlaps = true;
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        let ends = self.tests.ends;
-        !ends.is_empty() && ends.iter().all(|it| it.load(Relaxed))
-    }
-}
-
-impl<const OVERLAPS: bool, F: Fields> Examine<'_, OVERLAPS, F> {
-    /// Tests all objects that still wait for it.
-    fn test_all(&mut self) {
-        for place in 0..self.count {
-            self.wait(self.entered[place]);
-        }
-        self.count = 0;
-        for place in 0..self.waiting.len() {
-            let mut waiting = std::mem::take(&mut self.waiting[place]);
-            let asked = waiting.len();
-            if asked > 0 {
-                waiting.resize(LANES, waiting[0]);
-                self.test_some(&waiting, asked);
-            }
-        }
-    }
-
-    /// Tests the objects that have been entered, if there are any, and takes in another.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&mut self, x: F::Object) {
-        let mut entered = std::mem::take(&mut self.entered);
-        if !self.test_some(&entered, LANES) {
-            for &x in &entered {
+    fn examine(&mut self, objects: &[F::Object]) {
+        if !self.test_some(objects, LANES) {
+            for &x in objects {
                 self.wait(x);
             }
         }
-        entered.resize(LANES, x);
-        entered[0] = x;
-        self.entered = entered;
-        self.count = 1;
+    }
+
+    fn overlap(&mut self, to: F::Object) {
+        self.overlaps |= !self.excluded.contains(&to);
+    }
+
+    fn wants_overlaps(&self) -> bool {
+        self.watches
+    }
+
+    fn is_done(&self) -> bool {
+        self.tests.is_decided()
+    }
+}
+
+impl<F: Fields> Examine<'_, F> {
+    /// Tests all objects that still wait for it.
+    fn test_all(&mut self) {
+        for place in 0..self.waiting.len() {
+            let mut waiting = std::mem::take(&mut self.waiting[place]);
+            let count = waiting.len();
+            if count > 0 {
+                waiting.resize(LANES, waiting[0]);
+                self.test_some(&waiting, count);
+            }
+        }
     }
 
     /// Lets an object wait until there are as many of its class as can be tested at a time.
@@ -715,7 +841,8 @@ impl<const OVERLAPS: bool, F: Fields> Examine<'_, OVERLAPS, F> {
         }
     }
 
-    /// Tests the first so many of objects, if they fill all lanes and are of one class.
+    /// Tests the first `count` of some objects. Returns whether it could: they must fill all lanes
+    /// and be of one class.
     fn test_some(&mut self, objects: &[F::Object], count: usize) -> bool {
         let tests = self.tests;
         let Some(objects) = objects.first_chunk() else {
@@ -741,7 +868,7 @@ impl<const OVERLAPS: bool, F: Fields> Examine<'_, OVERLAPS, F> {
     #[inline(never)]
     fn confirm(&mut self, tested: &Tested<'_, F>, x: F::Object) {
         let known = !self.tests.collect && tested.decided.load(Relaxed);
-        if known || !self.tests.ground.is_in_range(tested.quantifier, x) {
+        if known || !tested.ground.is_in_range(tested.quantifier, x) {
             return;
         }
         tested.decided.store(true, Relaxed);

@@ -1,8 +1,8 @@
 //! What is said about rules: whether they hold, why not, and what queries find.
 //!
-//! A run that decides says *that* a rule fails; what is shown about it is found by a second
-//! one that collects, and put into the order in which a breadth-first search from the roots
-//! meets it. So it is the same at any number of threads.
+//! A traversal says *that* a rule fails and which objects decide it ([`Outcome`]). What is shown
+//! of them is put into the order in which a breadth-first search from the roots meets it, so
+//! it is the same at any number of threads.
 
 use std::fmt::Write;
 
@@ -13,15 +13,15 @@ use heaphound_heap::path::{Origin, Reached, Search, named};
 use heaphound_heap::root::RootSet;
 use heaphound_heap::view::HeapView;
 
-use crate::datum::{Datum, compare};
+use crate::datum::Datum;
 use crate::interpret::Ground;
-use crate::plan::{Plan, relation_name};
+use crate::plan::relation_name;
 use crate::resolved::{
-    CompareBy, CompareOp, Formula, Operand, Path, Program, Quantifier, Query, Relation, Rule,
-    Select, Start, Statement, Step,
+    CompareBy, CompareOp, Formula, Operand, Path, Quantifier, Query, Rule, Select, Start,
+    Statement, Step,
 };
 use crate::syntax::{AssertionKind, Fold, QuantifierKind, Severity, Span};
-use crate::traverse::{Outcome, Setting};
+use crate::traverse::{Outcome, Setting, Sources, Texts, Traversal};
 
 /// Objects that are shown of those that break a rule.
 pub(crate) const MOST_SHOWN: usize = 5;
@@ -83,61 +83,25 @@ impl<O: Copy> Answer<O> {
     }
 }
 
-/// Runs a plan and judges its rules: one verdict for each, in the order of the plan.
-/// `text` is what they were made of.
+/// Judges the rules of a traversal by what was found out about them: one verdict for each.
+/// `sources` are what the texts were made of.
 pub fn judge<V: Readable>(
-    setting: &Setting<'_, V>,
-    plan: &Plan,
-    text: &str,
+    texts: &Texts<'_, '_, V>,
+    sources: &[&str],
+    traversal: &Traversal<V::Object>,
+    outcomes: &[Outcome<V::Object>],
 ) -> Vec<Verdict<V::Object>> {
-    let programs: Vec<&Program> = plan
-        .rules
-        .iter()
-        .map(|&rule| &setting.resolved.rules[rule].program)
-        .collect();
-    let queries = programs
-        .iter()
-        .any(|program| matches!(program.statement, Statement::Query(_)));
-    let mut outcomes = setting.run(plan, queries);
-    let fails = outcomes
-        .iter()
-        .zip(&programs)
-        .any(|(outcome, program)| outcome.holds(program) == Some(false));
-    if fails && !queries {
-        outcomes = setting.run(plan, true);
-    }
-    let judge = Judge::new(setting, text);
-    let rules = plan.rules.iter().map(|&rule| &setting.resolved.rules[rule]);
-    rules
-        .zip(&outcomes)
-        .map(|(rule, outcome)| judge.rule(plan, rule, outcome))
-        .collect()
-}
-
-/// For each rule of a plan, what to say of the objects that make it hold, if it needs some.
-pub(crate) fn witnesses<V: Readable>(
-    setting: &Setting<'_, V>,
-    plan: &Plan,
-    text: &str,
-) -> Vec<Vec<String>> {
-    let judge = Judge::new(setting, text);
-    let rules = plan.rules.iter().map(|&rule| &setting.resolved.rules[rule]);
-    let told = rules.zip(setting.run(plan, true)).map(|(rule, outcome)| {
-        let Statement::Assertion(_, formula) = &rule.program.statement else {
-            return Vec::new();
-        };
-        if outcome.holds(&rule.program) != Some(true) {
-            return Vec::new();
-        }
-        let mut blamed = Vec::new();
-        outcome.blame(formula, &mut blamed);
-        let blamed = blamed.into_iter().filter_map(|id| {
-            let quantifier = &rule.program.quantifiers[id.0 as usize];
-            judge.witness(rule, quantifier, &outcome.found[id.0 as usize])
-        });
-        blamed.collect()
+    let rules = traversal.rules.iter().zip(outcomes);
+    let verdicts = rules.map(|(&(text, place), outcome)| {
+        let setting = texts.setting(text);
+        let judge = Judge::new(setting, sources[text]);
+        judge.rule(
+            &traversal.relations,
+            &setting.resolved.rules[place],
+            outcome,
+        )
     });
-    told.collect()
+    verdicts.collect()
 }
 
 /// Says what came of rules.
@@ -156,7 +120,12 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         }
     }
 
-    fn rule(&self, plan: &Plan, rule: &Rule, outcome: &Outcome<V::Object>) -> Verdict<V::Object> {
+    fn rule(
+        &self,
+        relations: &[Sources<V::Object>],
+        rule: &Rule,
+        outcome: &Outcome<V::Object>,
+    ) -> Verdict<V::Object> {
         if !outcome.answers {
             return Verdict::Unanswered(NULL.into());
         }
@@ -168,7 +137,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
             Statement::Assertion(kind, formula) => match outcome.holds(&rule.program) {
                 Some(true) => Verdict::Holds,
                 _ => {
-                    let finding = self.failure(plan, rule, *kind, formula, outcome);
+                    let finding = self.failure(relations, rule, *kind, formula, outcome);
                     Verdict::Fails(Box::new(finding))
                 }
             },
@@ -178,7 +147,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
 
     fn failure(
         &self,
-        plan: &Plan,
+        relations: &[Sources<V::Object>],
         rule: &Rule,
         kind: AssertionKind,
         formula: &Formula,
@@ -186,7 +155,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
     ) -> Finding {
         let mut finding = finding_of(rule, self.text);
         if kind == AssertionKind::Disjoint && outcome.overlaps {
-            self.describe_overlap(plan, &mut finding);
+            self.describe_overlap(relations, rule, &outcome.overlap, &mut finding);
             return finding;
         }
         let mut blamed = Vec::new();
@@ -242,6 +211,23 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
             let more = found.len() - MOST_SHOWN;
             finding.notes.push(format!("{more} more are not shown"));
         }
+    }
+
+    /// Says which objects make a rule hold, if it needs some.
+    pub(crate) fn witnesses(&self, rule: &Rule, outcome: &Outcome<V::Object>) -> Vec<String> {
+        let Statement::Assertion(_, formula) = &rule.program.statement else {
+            return Vec::new();
+        };
+        if outcome.holds(&rule.program) != Some(true) {
+            return Vec::new();
+        }
+        let mut blamed = Vec::new();
+        outcome.blame(formula, &mut blamed);
+        let blamed = blamed.into_iter().filter_map(|id| {
+            let quantifier = &rule.program.quantifiers[id.0 as usize];
+            self.witness(rule, quantifier, &outcome.found[id.0 as usize])
+        });
+        blamed.collect()
     }
 
     /// Says which object is the first of those that have decided a quantifier; nothing if there
@@ -314,8 +300,13 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
     }
 
     /// Says which objects are in two relations, with a path of each.
-    fn describe_overlap(&self, plan: &Plan, finding: &mut Finding) {
-        let both = self.setting.overlap(plan);
+    fn describe_overlap(
+        &self,
+        relations: &[Sources<V::Object>],
+        rule: &Rule,
+        both: &[V::Object],
+        finding: &mut Finding,
+    ) {
         finding.notes.push(match both.len() {
             1 => "1 object is in two relations".into(),
             count => format!("{count} objects are in two relations"),
@@ -327,16 +318,15 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         let view = self.setting.view;
         let mut object = first;
         let mut shown = 0;
-        for relation in &plan.relations {
-            let Some((trail, met)) = self.way(relation, &both, (shown > 0).then_some(object))
-            else {
+        for (relation, named_as) in relations.iter().zip(&rule.program.relations) {
+            let Some((trail, met)) = self.way(relation, both, (shown > 0).then_some(object)) else {
                 continue;
             };
             if shown == 0 {
                 object = met;
                 finding.objects.push(named(view, object));
             }
-            let name = relation_name(self.text, self.setting.resolved, relation);
+            let name = relation_name(self.text, self.setting.resolved, named_as);
             finding.evidence.push(Evidence::labelled(
                 format!("reach[{name}]"),
                 trail.describe(view),
@@ -348,25 +338,20 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
     /// A way of a relation to one of some objects, or to one in particular.
     fn way(
         &self,
-        relation: &Relation,
+        relation: &Sources<V::Object>,
         objects: &[V::Object],
         one: Option<V::Object>,
     ) -> Option<(heaphound_heap::path::Trail<V::Object>, V::Object)> {
         let view = self.setting.view;
         let mut avoid = Vec::new();
-        let object = |path: &Path| match self.ground.walk(path, None) {
-            Datum::Object(object) => Some(object),
-            _ => None,
-        };
         let targets = match one {
             Some(object) => vec![object],
             None => objects.to_vec(),
         };
         for part in &relation.parts {
-            avoid.extend(part.exclusions.iter().filter_map(object));
-            let starts: Vec<V::Object> = part.source.iter().filter_map(object).collect();
-            let from = match part.source {
-                Some(_) => Origin::Objects(&starts),
+            avoid.extend_from_slice(&part.exclusions);
+            let from = match &part.from {
+                Some(starts) => Origin::Objects(starts),
                 None => Origin::Roots(RootSet::All),
             };
             let search = Search {
@@ -425,20 +410,19 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         values: impl Iterator<Item = Datum<V::Object>>,
         op: CompareOp,
     ) -> Datum<V::Object> {
-        let text = |object| self.setting.view.whole_text_of(object);
+        let is_it = |op, left: &Datum<V::Object>, right: &Datum<V::Object>| {
+            self.ground.compare(op, CompareBy::Found, left, right) == Some(true)
+        };
         let is_ordered = |datum: &Datum<V::Object>| {
-            let same = CompareOp::Le;
             !matches!(datum, Datum::Plain(Value::Bool(_) | Value::Variant(_)))
-                && compare((same, CompareBy::Found), datum, datum, text)
+                && is_it(CompareOp::Le, datum, datum)
         };
         values
             .filter(is_ordered)
-            .reduce(
-                |best, next| match compare((op, CompareBy::Found), &next, &best, text) {
-                    true => next,
-                    false => best,
-                },
-            )
+            .reduce(|best, next| match is_it(op, &next, &best) {
+                true => next,
+                false => best,
+            })
             .unwrap_or(Datum::Absent)
     }
 }

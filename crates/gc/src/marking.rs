@@ -218,7 +218,7 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
         avoid: Visit,
         holds_values: &dyn Fn(Raw) -> bool,
         examiners: &mut [&mut dyn Examiner<ObjectId<'v>>],
-    ) -> Traced<ObjectId<'v>> {
+    ) -> Traced {
         let wants = |class| examiners.iter().any(|it| it.wants(class));
         let traces = shown_traces(self.ground.traces, wants);
         let ground = Ground {
@@ -258,7 +258,6 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
         }
         Traced {
             objects: self.marked.objects - before,
-            aside: Vec::new(),
         }
     }
 }
@@ -269,7 +268,7 @@ impl<'h, C: Counter<'h>> Ridden for Phases<'h, C> {
         phase: &Phase<ObjectId<'v>>,
         holds_values: &dyn Fn(Raw) -> bool,
         examiners: &mut [&mut dyn Examiner<ObjectId<'v>>],
-    ) -> Option<Traced<ObjectId<'v>>> {
+    ) -> Option<Traced> {
         let Filter::Once { since, avoid } = phase.filter else {
             return None;
         };

@@ -20,7 +20,7 @@ use crate::path::{self, Origin, Search, Trail, Trails};
 use crate::root::{Part, RootKind, RootSet};
 use crate::set::ObjectSet;
 use crate::sync::Mutex;
-use crate::trace::{self, Filter, Phase, Plan, Traceable, Traced, Visit, Visitor, Visits};
+use crate::trace::{Filter, Phase, Traceable, Visit, Visitor, Visits};
 
 /// A question that cannot be answered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -351,25 +351,6 @@ impl<'v, T: Traceable> Probes<'v, T> {
         let object = self.root_targets(RootSet::Thread(thread, Part::Object));
         let none = || ProbeError::NoThreadObject(thread.into());
         object.first().copied().ok_or_else(none)
-    }
-
-    /// Runs a plan of one's own, with visitors of one's own; see [`trace::run`]. Neither
-    /// closure may ask meanwhile.
-    pub fn run<V: Visitor<T::Object>>(
-        &self,
-        plan: &Plan<'_, T::Object>,
-        visitor: impl FnMut(usize) -> V,
-        done: impl FnMut(usize, Vec<V>),
-    ) -> Vec<Traced<T::Object>> {
-        let Self { view, threads, .. } = *self;
-        trace::run(
-            view,
-            &mut self.visits.borrow_mut(),
-            plan,
-            threads,
-            visitor,
-            done,
-        )
     }
 
     /// All roots but the asking thread's stack.

@@ -1,9 +1,10 @@
 //! Traces over a stopped heap: phases, their visited marks, and who watches.
 //!
-//! A **plan** is an ordered list of **phases**. Each phase drains from a start set, follows
-//! the edges that its filter lets pass, and leaves a visited mark on each object that
-//! it enters. All ordering between traces is in the plan, so that whoever runs it (a
-//! collector, or the trace of a snapshot) is one drain loop.
+//! A **phase** drains from a start set, follows the edges that its filter lets pass, and leaves
+//! a visited mark on each object that it enters. A **plan** is an ordered list of steps, each of
+//! which is a phase, that together enter each object at most once. All ordering between
+//! traces is in the plan, so that whoever runs it (a collector, or the trace of a snapshot) is
+//! one drain loop.
 //!
 //! A **visitor** watches. Each thread has one of its own; they are merged in the end. It
 //! cannot change what is marked, so that a wrong question gives a wrong answer and
@@ -13,6 +14,8 @@
 //! Marks are one byte an object: the number of the last trace that entered it, or a label.
 //! A new trace takes a new number, so that nothing has to be cleared in between; and an
 //! object carries one of them at a time.
+
+use std::ops::ControlFlow;
 
 use crate::class::ClassId;
 use crate::root::RootSet;
@@ -31,8 +34,6 @@ pub enum Filter {
     Follow,
     /// Objects that carry this are neither entered nor marked.
     StopAt(Visit),
-    /// Objects that carry this are left for a later phase.
-    SetAside(Visit),
     /// For a series of phases that enter each object once between them, though each has a mark
     /// of its own: objects that carry a mark given out from `since` up to the phase's are
     /// not entered again, and objects that carry `avoid` are neither entered nor marked.
@@ -44,7 +45,7 @@ pub enum Filter {
     },
 }
 
-/// One step of a plan.
+/// One trace: where it starts, what it follows, what it leaves.
 #[derive(Clone, Debug)]
 pub struct Phase<O> {
     /// Where it starts.
@@ -57,12 +58,10 @@ pub struct Phase<O> {
 }
 
 /// What a phase did.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Traced<O> {
-    /// Objects entered; of those that the visitors want to be told of, if these are few.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traced {
+    /// Objects entered; of the classes that the visitors want, if these are few.
     pub objects: usize,
-    /// Objects set aside, in order and each once.
-    pub aside: Vec<O>,
 }
 
 /// Watches a trace.
@@ -273,7 +272,7 @@ pub trait Traceable: HeapView {
         visits: &mut Self::Visits<'_>,
         phase: &Phase<Self::Object>,
         visitors: Vec<V>,
-    ) -> (Traced<Self::Object>, Vec<V>);
+    ) -> (Traced, Vec<V>);
 
     /// Runs one phase, on as many threads as there are examiners, and shows them what it enters.
     fn survey(
@@ -281,7 +280,7 @@ pub trait Traceable: HeapView {
         visits: &mut Self::Visits<'_>,
         phase: &Phase<Self::Object>,
         examiners: Vec<&mut dyn Examiner<Self::Object>>,
-    ) -> Traced<Self::Object>
+    ) -> Traced
     where
         Self: Sized,
     {
@@ -295,7 +294,7 @@ pub fn survey<T: Traceable>(
     visits: &mut T::Visits<'_>,
     phase: &Phase<T::Object>,
     examiners: Vec<&mut dyn Examiner<T::Object>>,
-) -> Traced<T::Object> {
+) -> Traced {
     match examiners.iter().any(|it| it.wants_overlaps()) {
         true => survey_with::<T, true>(view, visits, phase, examiners),
         false => survey_with::<T, false>(view, visits, phase, examiners),
@@ -307,7 +306,7 @@ fn survey_with<T: Traceable, const OVERLAPS: bool>(
     visits: &mut T::Visits<'_>,
     phase: &Phase<T::Object>,
     examiners: Vec<&mut dyn Examiner<T::Object>>,
-) -> Traced<T::Object> {
+) -> Traced {
     let visitors = examiners.into_iter();
     let visitors = visitors.map(|it| Showing::<_, OVERLAPS>::new(it, phase));
     let (traced, visitors) = view.trace(visits, phase, visitors.collect());
@@ -315,109 +314,123 @@ fn survey_with<T: Traceable, const OVERLAPS: bool>(
     traced
 }
 
-/// A series of phases, all ordering included, that can be run on any view and inside a
+/// Steps that are traced one after the other and together enter each object at most once.
+///
+/// It can be run on any view. On a live heap that is collected, it does the marking of the
 /// collection.
 #[derive(Clone, Debug)]
 pub struct Plan<'a, O> {
-    /// Objects that carry a label, label by label, until a step enters them.
-    pub labels: Vec<Vec<O>>,
-    /// What to do, in this order.
+    /// What to trace, in this order. Their marks do not decrease.
     pub steps: Vec<Step<'a, O>>,
 }
 
-/// A phase of a plan, which speaks of labels and marks by their number.
+/// A step of a plan.
 #[derive(Clone, Debug)]
 pub struct Step<'a, O> {
+    /// Which relation the objects that it enters belong to. Steps with the same number share a
+    /// visited mark.
+    pub mark: usize,
+    /// Objects that this step, and the steps behind it with the same number, neither enter nor
+    /// mark. One that an earlier step has entered stays what it is.
+    pub exclude: Vec<O>,
     /// Where it starts.
     pub starts: Starts<'a, O>,
-    /// What it follows.
-    pub filter: StepFilter,
-    /// Steps with the same number share a visited mark: a later one does not enter what
-    /// an earlier one has, unless a step with another number has entered it since.
-    pub mark: usize,
 }
 
 /// Where a step of a plan starts.
 #[derive(Clone, Debug)]
 pub enum Starts<'a, O> {
-    /// Roots.
+    /// At what these roots refer to.
     Roots(RootSet<'a>),
-    /// These objects.
+    /// At these objects.
     Objects(Vec<O>),
-    /// What has been set aside since the last step that started here.
-    Aside,
 }
 
-/// Which edges a step of a plan follows, by the labels of their targets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum StepFilter {
-    /// All.
-    #[default]
-    Follow,
-    /// Objects with that label are neither entered nor marked.
-    StopAt(usize),
-    /// Objects with that label are left for a later step.
-    SetAside(usize),
-}
-
-/// Runs a plan; answers what each step did. `visitor` makes those of a step, given its
-/// number; `done` gets them back when it has run.
-///
-/// # Panics
-/// If the plan has more than [`MAX_MARKS`] labels and marks, or speaks of a label that it
-/// does not have.
-pub fn run<T: Traceable, V: Visitor<T::Object>>(
-    view: &T,
-    visits: &mut T::Visits<'_>,
-    plan: &Plan<'_, T::Object>,
-    threads: usize,
-    mut visitor: impl FnMut(usize) -> V,
-    mut done: impl FnMut(usize, Vec<V>),
-) -> Vec<Traced<T::Object>> {
-    let marks = plan
-        .steps
-        .iter()
-        .map(|step| step.mark + 1)
-        .max()
-        .unwrap_or(0);
-    visits.reserve(plan.labels.len() + marks);
-    let labels: Vec<Visit> = plan.labels.iter().map(|_| visits.fresh()).collect();
-    for (objects, &label) in plan.labels.iter().zip(&labels) {
-        for &object in objects {
-            visits.set(object, label);
-        }
+impl<O> Plan<'_, O> {
+    /// How many visited marks it takes: each number of its steps takes one, and a label.
+    fn marks(&self) -> usize {
+        let numbers = self.steps.iter().map(|step| step.mark + 1);
+        numbers.max().unwrap_or(0)
     }
-    let marks: Vec<Visit> = (0..marks).map(|_| visits.fresh()).collect();
-    let mut aside = Vec::new();
-    let mut results = Vec::new();
-    for (number, step) in plan.steps.iter().enumerate() {
+}
+
+/// The marks and labels of a plan that is being run.
+pub struct Series {
+    /// What the excluded objects of each number carry.
+    labels: Vec<Visit>,
+    /// What the entered objects of each number carry.
+    marks: Vec<Visit>,
+}
+
+impl Series {
+    /// Takes the marks that a plan needs.
+    ///
+    /// # Panics
+    /// If the plan needs more than [`MAX_MARKS`].
+    pub fn new<V: Visits>(visits: &mut V, plan: &Plan<'_, V::Object>) -> Self {
+        let count = plan.marks();
+        visits.reserve(2 * count);
+        // Labels first, so that the marks follow one another.
+        let labels = (0..count).map(|_| visits.fresh()).collect();
+        let marks = (0..count).map(|_| visits.fresh()).collect();
+        Self { labels, marks }
+    }
+
+    /// Labels what a step excludes, and returns the phase that it is.
+    pub fn phase<T: Traceable + ?Sized>(
+        &self,
+        view: &T,
+        visits: &mut T::Visits<'_>,
+        step: &Step<'_, T::Object>,
+    ) -> Phase<T::Object> {
+        let (since, mark) = (self.marks[0], self.marks[step.mark]);
+        for &object in &step.exclude {
+            if !(since.0..=mark.0).contains(&visits.get(object).0) {
+                visits.set(object, self.labels[step.mark]);
+            }
+        }
         let starts = match &step.starts {
+            Starts::Objects(objects) => objects.clone(),
             Starts::Roots(roots) => {
                 let mut starts = Vec::new();
                 view.for_each_root_target(*roots, |object| starts.push(object));
                 starts
             }
-            Starts::Objects(objects) => objects.clone(),
-            Starts::Aside => {
-                aside.sort_unstable();
-                aside.dedup();
-                std::mem::take(&mut aside)
-            }
         };
-        let phase = Phase {
+        let avoid = self.labels[step.mark];
+        Phase {
             starts,
-            filter: match step.filter {
-                StepFilter::Follow => Filter::Follow,
-                StepFilter::StopAt(label) => Filter::StopAt(labels[label]),
-                StepFilter::SetAside(label) => Filter::SetAside(labels[label]),
-            },
-            mark: marks[step.mark],
-        };
-        let visitors: Vec<V> = (0..threads).map(|_| visitor(number)).collect();
-        let (traced, visitors) = view.trace(visits, &phase, visitors);
-        aside.extend_from_slice(&traced.aside);
-        results.push(traced);
-        done(number, visitors);
+            filter: Filter::Once { since, avoid },
+            mark,
+        }
+    }
+}
+
+/// Runs a plan. `examiner` makes one examiner of a step, given the number of the step, for each
+/// thread; `done` gets them back when the step has run, and says whether to go on. Returns what
+/// each step did that was run.
+///
+/// # Panics
+/// If the plan needs more than [`MAX_MARKS`] marks and labels.
+pub fn run<T: Traceable, E: Examiner<T::Object>>(
+    view: &T,
+    visits: &mut T::Visits<'_>,
+    plan: &Plan<'_, T::Object>,
+    threads: usize,
+    mut examiner: impl FnMut(usize) -> E,
+    mut done: impl FnMut(usize, Vec<E>) -> ControlFlow<()>,
+) -> Vec<Traced> {
+    let series = Series::new(visits, plan);
+    let mut results = Vec::new();
+    for (number, step) in plan.steps.iter().enumerate() {
+        let phase = series.phase(view, visits, step);
+        let mut examiners: Vec<E> = (0..threads).map(|_| examiner(number)).collect();
+        let shown = examiners.iter_mut();
+        let shown = shown.map(|it| it as &mut dyn Examiner<T::Object>);
+        results.push(view.survey(visits, &phase, shown.collect()));
+        if done(number, examiners).is_break() {
+            break;
+        }
     }
     results
 }

@@ -16,7 +16,7 @@ use std::fmt::Debug;
 
 use heaphound_heap::path::{Origin, Search, Trail};
 use heaphound_heap::root::{Part, RootSet};
-use heaphound_heap::trace::{Plan, Starts, StepFilter};
+use heaphound_heap::trace::{Plan, Starts};
 use heaphound_heap::view::{HeapView, Place, Strength};
 use heaphound_heap::{Root, RootKind};
 
@@ -435,66 +435,52 @@ pub struct Stepped<O> {
     pub starts: Vec<O>,
     /// What it enters.
     pub entered: BTreeSet<O>,
-    /// What it sets aside.
-    pub aside: BTreeSet<O>,
+    /// What it comes upon that a step with a smaller number has entered.
+    pub overlaps: BTreeSet<O>,
 }
 
 /// Plans.
 impl<O: Copy + Ord + Debug> Graph<O> {
-    /// What each step does. An object carries one thing at a time: the last of its labels,
-    /// or the mark of the last step that entered it.
+    /// What each step does.
     pub fn run(&self, plan: &Plan<'_, O>) -> Vec<Stepped<O>> {
-        let mut carries: BTreeMap<O, Carried> = BTreeMap::new();
-        for (label, objects) in plan.labels.iter().enumerate() {
-            carries.extend(
-                objects
-                    .iter()
-                    .map(|&object| (object, Carried::Label(label))),
-            );
-        }
-        let mut waiting: BTreeSet<O> = BTreeSet::new();
+        // The number of the step that has entered each object.
+        let mut entered: BTreeMap<O, usize> = BTreeMap::new();
         let mut done: Vec<Stepped<O>> = Vec::new();
-        for step in &plan.steps {
-            let mut todo: Vec<O> = match &step.starts {
+        for (place, step) in plan.steps.iter().enumerate() {
+            let same = plan.steps[..=place].iter();
+            let same = same.filter(|it| it.mark == step.mark);
+            let excluded: BTreeSet<O> = same.flat_map(|it| it.exclude.clone()).collect();
+            let starts: Vec<O> = match &step.starts {
                 Starts::Roots(roots) => {
                     let starts = self.starts(&Origin::Roots(*roots));
                     starts.into_iter().map(|start| start.1).collect()
                 }
                 Starts::Objects(objects) => objects.clone(),
-                Starts::Aside => std::mem::take(&mut waiting).into_iter().collect(),
             };
             let mut it = Stepped {
-                starts: todo.clone(),
+                starts: starts.clone(),
                 entered: BTreeSet::new(),
-                aside: BTreeSet::new(),
+                overlaps: BTreeSet::new(),
             };
+            let mut todo = starts;
             while let Some(object) = todo.pop() {
-                let labelled = |label| carries.get(&object) == Some(&Carried::Label(label));
-                match step.filter {
-                    StepFilter::StopAt(label) if labelled(label) => {}
-                    StepFilter::SetAside(label) if labelled(label) => {
-                        it.aside.insert(object);
+                match entered.get(&object) {
+                    Some(mark) if *mark < step.mark => {
+                        it.overlaps.insert(object);
                     }
-                    _ => {
-                        let mark = Carried::Mark(step.mark);
-                        if carries.insert(object, mark) != Some(mark) {
-                            it.entered.insert(object);
-                            todo.extend(self.slots[&object].iter().map(|slot| slot.1));
-                        }
+                    Some(_) => {}
+                    None if excluded.contains(&object) => {}
+                    None => {
+                        entered.insert(object, step.mark);
+                        it.entered.insert(object);
+                        todo.extend(self.slots[&object].iter().map(|slot| slot.1));
                     }
                 }
             }
-            waiting.extend(&it.aside);
             done.push(it);
         }
         done
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Carried {
-    Label(usize),
-    Mark(usize),
 }
 
 fn only_objects<O: Ord>(nodes: impl IntoIterator<Item = Node<O>>) -> BTreeSet<O> {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use heaphound_deal::check::compile;
+use heaphound_deal::datum::Datum;
 use heaphound_deal::diagnostic::{Diagnostic, Diagnostics};
-use heaphound_deal::expr::{self, Evaluated, Expression, Matching, Told};
+use heaphound_deal::expr::{self, Evaluated, Expression, Matching};
 use heaphound_deal::resolved::Rule;
 use heaphound_heap::finding::{Finding, Severity};
 use heaphound_heap::set::ObjectSet;
@@ -159,13 +160,13 @@ fn only(rules: &[Rule]) -> Result<&Rule, Problem> {
     }
 }
 
-fn shown(heap: &Snapshot, value: &Told<ObjectId>) -> String {
+fn shown(heap: &Snapshot, value: &Datum<ObjectId>) -> String {
     match value {
-        Told::Null => "null".into(),
-        Told::Plain(value) => value.to_string(),
-        Told::Text(text) => format!("{text:?}"),
-        Told::Unknown => "a value that the heap does not have".into(),
-        Told::Object(object) => match heap.text_of(*object) {
+        Datum::Absent | Datum::Null => "null".into(),
+        Datum::Plain(value) => value.to_string(),
+        Datum::Text(text) => format!("{text:?}"),
+        Datum::Unknown => "a value that the heap does not have".into(),
+        Datum::Object(object) => match heap.text_of(*object) {
             Some(text) => format!("{} {text:?}", heap.name_of(*object)),
             None => heap.name_of(*object),
         },

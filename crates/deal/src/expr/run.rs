@@ -6,26 +6,26 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use heaphound_heap::Value;
+use heaphound_heap::fields::Readable;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
-use heaphound_heap::trace::Traceable;
 
 use super::pattern::Matched;
 use super::tree::{Asked, From, Loop, Number, SetKind, SetNode, Truth, is_within, of_path};
 use super::{Expression, Labels};
-use crate::bind::Bindings;
-use crate::read::{Found, compare, holds, walk};
-use crate::resolved::{CompareOp, Path, QuantifierId, RelationId};
+use crate::datum::Datum;
+use crate::interpret::Ground;
+use crate::resolved::{Dereference, Path, QuantifierId, RelationId, Start};
 use crate::syntax::{QuantifierKind, Span};
 
 type Objects<O> = Rc<ObjectSet<O>>;
 
 /// One evaluation.
-pub(super) struct Run<'e, 'p, 'v, T: Traceable> {
+pub(super) struct Run<'e, 'p, 'v, T: Readable> {
     expression: &'e Expression<'p>,
     probes: &'e Probes<'v, T>,
     view: &'v T,
-    bindings: &'e Bindings<T::Object>,
+    ground: &'e Ground<'e, T::Fields<'v>>,
     labels: Labels<'e, T::Object>,
     /// What quantifiers' variables stand for at the moment.
     variables: Vec<Option<T::Object>>,
@@ -55,18 +55,18 @@ const MOST_HELD: usize = 16 << 20;
 /// Answers of a quantifier that are kept before old ones are forgotten.
 const MOST_ANSWERS: usize = 1 << 20;
 
-impl<'e, 'p, 'v, T: Traceable> Run<'e, 'p, 'v, T> {
+impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
     pub fn new(
         expression: &'e Expression<'p>,
         probes: &'e Probes<'v, T>,
-        bindings: &'e Bindings<T::Object>,
+        ground: &'e Ground<'e, T::Fields<'v>>,
         labels: Labels<'e, T::Object>,
     ) -> Self {
         Self {
             expression,
             probes,
             view: probes.view(),
-            bindings,
+            ground,
             labels,
             variables: vec![None; expression.program.quantifiers.len()],
             live: None,
@@ -87,15 +87,15 @@ impl<'e, 'p, 'v, T: Traceable> Run<'e, 'p, 'v, T> {
             Truth::Or(a, b) => self.truth(a) || self.truth(b),
             Truth::Iff(a, b) => self.truth(a) == self.truth(b),
             Truth::Flag(path) => match self.walk(path) {
-                Found::Plain(Value::Bool(value)) => value,
-                Found::Unknown => self.is_unknown(path.span),
+                Datum::Plain(Value::Bool(value)) => value,
+                Datum::Unknown => self.is_unknown(path.span),
                 _ => false,
             },
             Truth::Compare(it, left, right) => {
                 let (left, right) = (self.number(left), self.number(right));
-                match compare(self.view, it.op, it.by, left, right) {
+                match self.ground.compare(it.op, it.by, &left, &right) {
                     Some(holds) => holds,
-                    None => self.is_unknown(it.span) || it.op == CompareOp::Ne,
+                    None => self.is_unknown(it.span) || it.op.of_unlike(),
                 }
             }
             Truth::AtLeast(set, least) => self.set(set).len() >= *least,
@@ -126,24 +126,37 @@ impl<'e, 'p, 'v, T: Traceable> Run<'e, 'p, 'v, T> {
         }
     }
 
-    pub fn number(&mut self, number: &Number<'p>) -> Found<'p, T::Object> {
-        let count = |count: u64| Found::Plain(Value::Unsigned(count));
+    pub fn number(&mut self, number: &Number<'p>) -> Datum<T::Object> {
+        let count = |count: u64| Datum::Plain(Value::Unsigned(count));
         match number {
-            Number::Constant(constant) => constant.found(),
+            Number::Constant(constant) => constant.datum(),
             Number::Path(path) => self.walk(path),
             Number::Count(own) => count(self.counted(own)),
             Number::Size(set) => count(self.set(set).len() as u64),
         }
     }
 
-    fn walk(&self, path: &Path) -> Found<'static, T::Object> {
-        let fields = &self.expression.resolved.fields;
-        let found = walk(self.view, fields, self.bindings, path, &self.variables);
-        found.unwrap_or(Found::Null)
+    /// Where a path leads; null where there is nothing to read.
+    fn walk(&self, path: &Path) -> Datum<T::Object> {
+        match self.ground.walk(path, self.variable(path)) {
+            Datum::Absent => Datum::Null,
+            datum => datum,
+        }
+    }
+
+    /// What the logic variable stands for that a path starts at.
+    fn variable(&self, path: &Path) -> Option<T::Object> {
+        match path.start {
+            Start::Variable(id) => self.variables[id.0 as usize],
+            _ => None,
+        }
     }
 
     fn object(&self, path: &Path) -> Option<T::Object> {
-        self.walk(path).object()
+        match self.walk(path) {
+            Datum::Object(object) => Some(object),
+            _ => None,
+        }
     }
 
     /// Notes that a value is not known; what is asked of it is not so.
@@ -424,14 +437,8 @@ impl<'e, 'p, 'v, T: Traceable> Run<'e, 'p, 'v, T> {
         self.variables[at] = outer;
     }
 
-    fn holds(&self, dereference: &crate::resolved::Dereference) -> bool {
-        let fields = &self.expression.resolved.fields;
-        holds(
-            self.view,
-            fields,
-            self.bindings,
-            dereference,
-            &self.variables,
-        )
+    fn holds(&self, dereference: &Dereference) -> bool {
+        let variable = self.variable(&dereference.path);
+        self.ground.can_take(dereference, variable)
     }
 }

@@ -5,8 +5,9 @@
 use expect_test::{Expect, expect};
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, compile};
+use heaphound_deal::datum::Datum;
 use heaphound_deal::diagnostic::Diagnostics;
-use heaphound_deal::expr::{Answer, Expression, Matching, Told};
+use heaphound_deal::expr::{Answer, Expression, Matching};
 use heaphound_heap::probe::Probes;
 use heaphound_heap::root::Part;
 use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
@@ -85,8 +86,8 @@ fn check(text: &str, asker: Option<&str>, expect: Expect) {
         Ok((answer, explained)) => {
             let answer = match answer {
                 Answer::Truth(holds) => holds.to_string(),
-                Answer::Value(Told::Plain(value)) => value.to_string(),
-                Answer::Value(Told::Object(object)) => heap.name_of(object),
+                Answer::Value(Datum::Plain(value)) => value.to_string(),
+                Answer::Value(Datum::Object(object)) => heap.name_of(object),
                 Answer::Value(other) => format!("{other:?}"),
                 Answer::Set(set) => {
                     let names: Vec<String> = set.iter().map(|it| heap.name_of(it)).collect();

@@ -5,17 +5,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use heaphound_deal::check::compile;
+use heaphound_deal::bind::Binder;
+use heaphound_deal::check::{Scope, compile};
 use heaphound_deal::datum::Datum;
-use heaphound_deal::plan::{Plan, Plans};
-use heaphound_deal::resolved::Statement;
-use heaphound_deal::traverse::{Outcome, Setting};
+use heaphound_deal::evaluate::{Evaluation, evaluate_all};
+use heaphound_deal::plan::Plans;
+use heaphound_deal::resolved::{Resolved, Statement};
+use heaphound_deal::traverse::{Outcome, Setting, Texts, Traversal};
 use heaphound_deal::verdict::{self, Verdict, judge};
-use heaphound_heap::Value;
 use heaphound_heap::probe::Probes;
-use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
+use heaphound_heap::view::{HeapView, Place};
+use heaphound_heap::{Root, RootKind, Value};
 use heaphound_testkit::cases::check;
-use heaphound_testkit::deal::generate::{HeapPlan, Kind, classes, heaps, scope, texts};
+use heaphound_testkit::deal::generate::{
+    HOSTS, HeapPlan, Kind, LABELS, classes, heaps, scope, texts,
+};
 use heaphound_testkit::deal::twin::{Answer, Item, Reason, Sum, Told, World, evaluate};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -51,12 +56,10 @@ fn with_setting<R>(
     plan: &HeapPlan,
     text: &str,
     way: Way,
-    f: impl FnOnce(&Setting<'_, Snapshot>, &Plan) -> R,
+    f: impl FnOnce(&Texts<'_, '_, Snapshot>, &Traversal<ObjectId>) -> R,
 ) -> Option<R> {
     let classes = classes();
     let resolved = compile("it", text, &scope(&classes)).expect("texts are well typed");
-    let plans = Plans::new(&resolved);
-    let traversal = plans.traversals.first()?;
     let hosts: Vec<Option<ObjectId>> = resolved
         .hosts
         .iter()
@@ -78,7 +81,9 @@ fn with_setting<R>(
         interpret: way.interpret,
         sources_live: !way.careful && hosts.iter().flatten().all(|it| live.has(*it)),
     };
-    Some(f(&setting, traversal))
+    let texts = Texts::new(std::slice::from_ref(&setting));
+    let traversals = texts.share(&[Plans::new(&resolved)]);
+    Some(f(&texts, traversals.first()?))
 }
 
 fn ask(heap: &Snapshot, plan: &HeapPlan, text: &str) -> Answer<ObjectId> {
@@ -99,8 +104,8 @@ fn assertions_are_what_their_definitions_say() {
         let heap = plan.build();
         let expected = ask(&heap, plan, text);
         for way in WAYS {
-            with_setting(&heap, plan, text, way, |setting, traversal| {
-                compare(setting, traversal, text, &expected, way)
+            with_setting(&heap, plan, text, way, |texts, traversal| {
+                compare(texts, traversal, text, &expected, way)
             })
             .expect("an assertion is a traversal")?;
         }
@@ -109,15 +114,17 @@ fn assertions_are_what_their_definitions_say() {
 }
 
 fn compare(
-    setting: &Setting<'_, Snapshot>,
-    plan: &Plan,
+    texts: &Texts<'_, '_, Snapshot>,
+    traversal: &Traversal<ObjectId>,
     text: &str,
     expected: &Answer<ObjectId>,
     way: Way,
 ) -> TestCaseResult {
-    let program = &setting.resolved.rules[0].program;
-    let decided = &setting.run(plan, false)[0];
-    let collected = &setting.run(plan, true)[0];
+    let classes = classes();
+    let resolved = compile("it", text, &scope(&classes)).expect("texts are well typed");
+    let program = &resolved.rules[0].program;
+    let decided = &texts.run(traversal, &[0], false)[0];
+    let collected = &texts.run(traversal, &[0], true)[0];
     let verdict = match expected {
         Answer::Verdict(verdict) => verdict,
         Answer::Nothing(Reason::Null) => {
@@ -134,7 +141,7 @@ fn compare(
     };
     let is_disjoint = *kind == heaphound_deal::syntax::AssertionKind::Disjoint;
     if is_disjoint {
-        let overlap: BTreeSet<ObjectId> = setting.overlap(plan).into_iter().collect();
+        let overlap: BTreeSet<ObjectId> = texts.overlap(traversal).into_iter().collect();
         prop_assert_eq!(decided.overlaps, !overlap.is_empty());
         prop_assert_eq!(&overlap, &verdict.overlap, "{} {:?}", text, way);
     }
@@ -147,7 +154,8 @@ fn compare(
             way
         );
     }
-    match &judge(setting, plan, text)[0] {
+    let outcomes = texts.decide(traversal, |_| false);
+    match &judge(texts, &[text], traversal, &outcomes)[0] {
         Verdict::Holds => prop_assert!(verdict.holds),
         Verdict::Fails(finding) => {
             prop_assert!(!verdict.holds && !finding.notes.is_empty());
@@ -164,6 +172,90 @@ fn shown(outcome: &Outcome<ObjectId>) -> BTreeMap<u32, BTreeSet<ObjectId>> {
         .collect()
 }
 
+/// What some texts come to is the same whether they are evaluated one by one or all at once, and
+/// all at once takes no more traversals.
+#[test]
+fn texts_that_share_traversals_come_to_what_each_comes_to_alone() {
+    let text = || prop_oneof![3 => texts(Kind::Assertion), 1 => texts(Kind::Query)];
+    let drawn = (heaps(), proptest::collection::vec(text(), 1..6), 1..3usize);
+    check(300, &drawn, |(plan, texts, threads)| {
+        let heap = plan.build();
+        let classes = classes();
+        let scope = scope(&classes);
+        let resolved = texts.iter();
+        let resolved = resolved.map(|it| compile("it", it, &scope).expect("it is well typed"));
+        let resolved: Vec<Resolved> = resolved.collect();
+        let mut binder = Binder::of(&heap).objects(|class, number| heap.find(class, number));
+        for host in HOSTS {
+            binder = binder.variable(host, plan.host(host));
+        }
+        let bindings: Vec<_> = resolved.iter().map(|it| binder.bind_present(it)).collect();
+        let each = texts.iter().zip(&resolved).zip(&bindings);
+        let evaluations = each.map(|((text, resolved), bindings)| {
+            let evaluation = Evaluation::new(&heap, resolved, text, bindings);
+            let evaluation = evaluation.threads(*threads);
+            LABELS.iter().fold(evaluation, |evaluation, label| {
+                let objects = heap.objects().filter(|it| plan.label(*it, label));
+                evaluation.label(label, objects.collect())
+            })
+        });
+        let evaluations: Vec<Evaluation<'_, Snapshot>> = evaluations.collect();
+        let together = evaluate_all(&evaluations);
+        let mut traversals = 0;
+        for (evaluation, judged) in evaluations.iter().zip(&together.judged) {
+            let alone = evaluate_all(std::slice::from_ref(evaluation));
+            traversals += alone.traversals;
+            prop_assert_eq!(judged, &alone.judged[0]);
+        }
+        prop_assert!(together.traversals <= traversals);
+        Ok(())
+    });
+}
+
+#[test]
+fn texts_whose_relations_lead_to_the_same_objects_make_one_traversal() {
+    let mut builder = SnapshotBuilder::default();
+    let class = builder.add_class("Node", None, &["next"]);
+    let [last, other, first] = [(); 3].map(|()| builder.add_object(class, 16));
+    builder.add_edge(Place::Field(0), last);
+    builder.add_root(Root::new(RootKind::Static, "list"), first);
+    builder.add_root(Root::new(RootKind::Static, "same"), first);
+    builder.add_root(Root::new(RootKind::Static, "other"), other);
+    let heap = builder.finish().unwrap();
+    let count = |texts: &[&str]| {
+        let scope = Scope::new(heap.classes());
+        let resolved = texts.iter();
+        let resolved: Vec<Resolved> = resolved
+            .map(|it| compile("it", it, &scope).unwrap())
+            .collect();
+        let binder = Binder::of(&heap);
+        let bindings: Vec<_> = resolved.iter().map(|it| binder.bind_present(it)).collect();
+        let each = texts.iter().zip(&resolved).zip(&bindings);
+        let evaluations: Vec<_> = each
+            .map(|((text, resolved), bindings)| Evaluation::new(&heap, resolved, text, bindings))
+            .collect();
+        let evaluated = evaluate_all(&evaluations);
+        let all = evaluated.judged.iter().flatten();
+        assert!(all.into_iter().all(|it| it.verdict == Verdict::Holds));
+        evaluated.traversals
+    };
+    let list = "assertion(forall Node x: reach[static:list](x) -> x != static:other)";
+    let same = "let d = static:same; assertion(forall Node x: reach[d](x) -> x != static:other)";
+    let other = "assertion(forall Node x: reach[static:other](x) -> x.next == null)";
+    let less = "assertion(forall Node x: reach[static:list/static:other](x) -> x != static:other)";
+    let none = "assertion(forall Node x: x.next != x); assertion(exists Node x: x.next != null)";
+    assert_eq!(count(&[none]), 1);
+    assert_eq!(count(&[none, none, none]), 1);
+    assert_eq!(count(&[none, list, same, none]), 1);
+    assert_eq!(count(&[list, other, none]), 2);
+    assert_eq!(count(&[list, less]), 2);
+    assert_eq!(
+        count(&["assertDisjoint(forall x: reach[static:list](x) || reach[static:other](x))"]),
+        1
+    );
+    assert_eq!(count(&[]), 0);
+}
+
 #[test]
 fn queries_find_what_their_definitions_say() {
     check(700, &(heaps(), texts(Kind::Query)), |(plan, text)| {
@@ -174,8 +266,9 @@ fn queries_find_what_their_definitions_say() {
         };
         for way in WAYS {
             // Those that ask for sets are expressions.
-            let found = with_setting(&heap, plan, text, way, |setting, traversal| {
-                judge(setting, traversal, text).remove(0)
+            let found = with_setting(&heap, plan, text, way, |texts, traversal| {
+                let outcomes = texts.decide(traversal, |_| false);
+                judge(texts, &[text], traversal, &outcomes).remove(0)
             });
             let found = match found {
                 Some(Verdict::Found(found)) => found,
@@ -224,7 +317,6 @@ fn queries_find_what_their_definitions_say() {
 }
 
 fn show(heap: &Snapshot, item: &Item<ObjectId>) -> String {
-    use heaphound_heap::view::HeapView;
     match item {
         Item::Null => "null".into(),
         Item::Object(object) => match heap.text_of(*object) {

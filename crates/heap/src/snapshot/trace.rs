@@ -58,7 +58,7 @@ impl Traceable for Snapshot {
         visits: &mut SnapshotVisits,
         phase: &Phase<ObjectId>,
         visitors: Vec<V>,
-    ) -> (Traced<ObjectId>, Vec<V>) {
+    ) -> (Traced, Vec<V>) {
         let count = visitors.len();
         let pool = Pool::new(count);
         for index in 0..count {
@@ -80,22 +80,18 @@ impl Traceable for Snapshot {
                 visitor: visitor.expect("each is taken once"),
                 stop: &stop,
                 objects: 0,
-                aside: Vec::new(),
             };
             while let Some(bundle) = pool.take() {
                 worker.drain(bundle, &pool);
             }
             *visitors[index].lock().unwrap() = Some(worker.visitor);
-            (worker.objects, worker.aside)
+            worker.objects
         };
         let done = crew::run(count, work, || pool.do_without_one());
-        let objects = done.iter().map(|(objects, _)| objects).sum();
-        let mut aside: Vec<ObjectId> = done.into_iter().flat_map(|(_, aside)| aside).collect();
-        aside.sort_unstable();
-        aside.dedup();
+        let objects = done.into_iter().sum();
         let back = |it: Mutex<Option<V>>| it.into_inner().unwrap().expect("it was put back");
         let visitors = visitors.into_iter().map(back).collect();
-        (Traced { objects, aside }, visitors)
+        (Traced { objects }, visitors)
     }
 }
 
@@ -106,7 +102,6 @@ struct Worker<'a, V> {
     visitor: V,
     stop: &'a AtomicBool,
     objects: usize,
-    aside: Vec<ObjectId>,
 }
 
 /// A worker keeps at least this much to itself.
@@ -140,10 +135,6 @@ impl<V: Visitor<ObjectId>> Worker<'_, V> {
         }
         let enters = match filter {
             Filter::StopAt(label) => before != label,
-            Filter::SetAside(label) if before == label => {
-                self.aside.push(object);
-                false
-            }
             Filter::Once { since, avoid } => {
                 before != avoid && !(since.0..=mark.0).contains(&before.0)
             }

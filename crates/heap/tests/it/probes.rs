@@ -3,6 +3,7 @@
 //! `HEAPHOUND_CASES` multiplies the number of heaps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use heaphound_heap::assertion::{
     Assertion, AssertionKind, Breach, Described, Excess, Limit, MOST_KEPT, Outcome, Stated, Target,
@@ -14,8 +15,10 @@ use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
-use heaphound_heap::trace::{Plan, Starts, Step, StepFilter, Traced, Visit, Visitor};
-use heaphound_heap::view::HeapView;
+use heaphound_heap::trace::{
+    self, Examiner, Plan, Series, Starts, Step, Traceable, Traced, Visit, Visitor,
+};
+use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, Root, RootKind};
 use heaphound_testkit::cases::check;
 use heaphound_testkit::dice::Dice;
@@ -179,7 +182,7 @@ fn a_thousand_probes_of_one_heap_do_not_get_in_each_others_way() {
 }
 
 #[test]
-fn plans_enter_and_set_aside_what_their_steps_say() {
+fn plans_enter_what_their_steps_say() {
     check(3_000, &(heaps(50), plans()), |(heap, plan)| {
         let case = Case::new(heap)?;
         let plan = plan.build(&case);
@@ -188,38 +191,38 @@ fn plans_enter_and_set_aside_what_their_steps_say() {
         check_plan::<true, false>(&case, &plan, 1)?;
         check_plan::<false, true>(&case, &plan, 1)?;
         check_plan::<false, false>(&case, &plan, 1)?;
-        check_plan::<false, false>(&case, &plan, 4)
+        check_plan::<false, false>(&case, &plan, 4)?;
+        check_examined(&case, &plan, 1, true)?;
+        check_examined(&case, &plan, 1, false)?;
+        check_examined(&case, &plan, 4, true)
     });
 }
 
 #[test]
-fn a_label_goes_when_a_step_enters_the_object() {
-    check_plan_of_one([
-        (StartPlan::All, None, 0),
-        (StartPlan::All, Some((false, 0)), 1),
-    ]);
+fn what_is_excluded_is_entered_by_a_step_with_another_number() {
+    let entered = plan_of_one([(StartPlan::All, true, 0), (StartPlan::All, false, 1)]);
+    assert_eq!(entered, [0, 1]);
 }
 
 #[test]
-fn a_mark_goes_when_a_step_with_another_enters_the_object() {
-    check_plan_of_one([
-        (StartPlan::All, None, 0),
-        (StartPlan::All, None, 1),
-        (StartPlan::All, None, 0),
-    ]);
+fn what_is_excluded_stays_so_for_steps_with_the_same_number() {
+    let entered = plan_of_one([(StartPlan::All, true, 0), (StartPlan::All, false, 0)]);
+    assert_eq!(entered, [0, 0]);
 }
 
 #[test]
-fn what_was_set_aside_is_started_from_once() {
-    check_plan_of_one([
-        (StartPlan::All, Some((true, 0)), 0),
-        (StartPlan::Aside, Some((false, 0)), 0),
-        (StartPlan::Aside, None, 0),
+fn what_was_entered_is_not_entered_again() {
+    let entered = plan_of_one([
+        (StartPlan::All, false, 0),
+        (StartPlan::All, true, 0),
+        (StartPlan::All, false, 1),
     ]);
+    assert_eq!(entered, [1, 0, 0]);
 }
 
-/// Checks a plan on a heap of one object, which has a label and is a root.
-fn check_plan_of_one<const STEPS: usize>(steps: [StepPlan; STEPS]) {
+/// Runs a plan on a heap of one object, which is a root and which some steps exclude. Returns how
+/// many objects each step enters.
+fn plan_of_one<const STEPS: usize>(steps: [(StartPlan, bool, usize); STEPS]) -> Vec<usize> {
     let heap = HeapPlan {
         objects: vec![ObjectPlan {
             words: 2,
@@ -231,38 +234,71 @@ fn check_plan_of_one<const STEPS: usize>(steps: [StepPlan; STEPS]) {
         seed: 0,
     };
     let case = Case::new(&heap).unwrap();
-    let plan = PlanPlan {
-        labels: vec![0],
-        steps: steps.into(),
-    };
-    check_plan::<true, true>(&case, &plan.build(&case), 1).unwrap();
+    let steps = steps.map(|(starts, excludes, mark)| {
+        let exclude = if excludes { vec![0] } else { Vec::new() };
+        (starts, exclude, mark)
+    });
+    let plan = PlanPlan(steps.into()).build(&case);
+    check_plan::<true, true>(&case, &plan, 1).unwrap();
+    check_examined(&case, &plan, 1, true).unwrap();
+    let steps = case.graph.run(&plan).into_iter();
+    steps.map(|it| it.entered.len()).collect()
 }
 
 #[test]
-fn a_plan_stops_early_only_if_its_visitor_is_done() {
+fn a_plan_ends_early_only_if_its_examiner_is_done() {
     check(1_000, &heaps(50), |plan| {
         let case = Case::new(plan)?;
-        let plan = Plan {
-            labels: Vec::new(),
-            steps: vec![Step {
-                starts: Starts::Roots(RootSet::All),
-                filter: StepFilter::Follow,
-                mark: 0,
-            }],
-        };
+        let plan = PlanPlan(vec![(StartPlan::All, Vec::new(), 0)]).build(&case);
         let all = case.graph.reach_all();
         for (tracers, enough) in [(1, 0), (1, 1), (1, 3), (4, 1), (4, 3), (4, 1_000)] {
-            let probes = Probes::of(&case.heap).threads(tracers);
             let mut seen = Vec::new();
-            let visitor = |_| Few(enough, Vec::new());
-            probes.run(&plan, visitor, |_, visitors| {
-                seen.extend(visitors.into_iter().flat_map(|visitor| visitor.1));
-            });
+            let examiner = |_| Examined {
+                enough,
+                ..Examined::default()
+            };
+            let mut visits = case.heap.visits();
+            trace::run(
+                &case.heap,
+                &mut visits,
+                &plan,
+                tracers,
+                examiner,
+                |_, it| {
+                    seen.extend(it.into_iter().flat_map(|it| it.objects));
+                    ControlFlow::Continue(())
+                },
+            );
             let once: BTreeSet<ObjectId> = seen.iter().copied().collect();
             prop_assert_eq!(once.len(), seen.len(), "an object was entered twice");
             prop_assert!(once.is_subset(&all));
             prop_assert!(once.len() >= enough.min(all.len()));
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_plan_ends_where_it_is_told_to() {
+    check(100, &heaps(), |plan| {
+        let case = Case::new(plan)?;
+        let all = || (StartPlan::All, Vec::new(), 0);
+        let plan = PlanPlan(vec![all(), all(), all()]).build(&case);
+        let mut visits = case.heap.visits();
+        let examiner = |_| Examined::default();
+        let traced =
+            trace::run(
+                &case.heap,
+                &mut visits,
+                &plan,
+                1,
+                examiner,
+                |number, _| match number {
+                    1 => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                },
+            );
+        prop_assert_eq!(traced.len(), 2);
         Ok(())
     });
 }
@@ -805,20 +841,83 @@ impl<const READS: bool, const ARRIVALS: bool> Visitor<ObjectId> for Count<READS,
     }
 }
 
-/// Is done after some objects.
-struct Few(usize, Vec<ObjectId>);
+/// What an examiner was shown.
+#[derive(Default)]
+struct Examined {
+    objects: Vec<ObjectId>,
+    overlaps: Vec<ObjectId>,
+    wants_overlaps: bool,
+    /// It is done after so many objects; 0 is never.
+    enough: usize,
+}
 
-impl Visitor<ObjectId> for Few {
-    type Tag = ();
-    const STOPS: bool = true;
+impl Examiner<ObjectId> for Examined {
+    fn wants(&self, _: ClassId) -> bool {
+        true
+    }
 
-    fn object(&mut self, object: ObjectId) {
-        self.1.push(object);
+    fn examine(&mut self, objects: &[ObjectId]) {
+        assert!(!objects.is_empty() && objects.len() <= trace::BATCH);
+        self.objects.extend_from_slice(objects);
+    }
+
+    fn overlap(&mut self, to: ObjectId) {
+        self.overlaps.push(to);
+    }
+
+    fn wants_overlaps(&self) -> bool {
+        self.wants_overlaps
     }
 
     fn is_done(&self) -> bool {
-        self.1.len() >= self.0
+        self.enough > 0 && self.objects.len() >= self.enough
     }
+}
+
+/// A plan shows its examiners what its steps enter.
+fn check_examined(
+    case: &Case,
+    plan: &Plan<'_, ObjectId>,
+    tracers: usize,
+    wants_overlaps: bool,
+) -> TestCaseResult {
+    let slow = case.graph.run(plan);
+    let examiner = |_| Examined {
+        wants_overlaps,
+        ..Examined::default()
+    };
+    let mut seen = Vec::new();
+    let mut visits = case.heap.visits();
+    let traced = trace::run(
+        &case.heap,
+        &mut visits,
+        plan,
+        tracers,
+        examiner,
+        |number, it| {
+            assert_eq!(number, seen.len(), "steps run in their order");
+            seen.push(it);
+            ControlFlow::Continue(())
+        },
+    );
+    same(
+        "steps",
+        (traced.len(), seen.len()),
+        (slow.len(), slow.len()),
+    )?;
+    for ((slow, traced), seen) in slow.iter().zip(&traced).zip(&seen) {
+        let objects: Vec<_> = seen.iter().flat_map(|it| it.objects.clone()).collect();
+        let overlaps = seen.iter().flat_map(|it| it.overlaps.clone());
+        let entered: Vec<ObjectId> = slow.entered.iter().copied().collect();
+        same("examined", sorted(&objects), entered)?;
+        same("counted", traced.objects, slow.entered.len())?;
+        let expected = match wants_overlaps {
+            true => slow.overlaps.clone(),
+            false => BTreeSet::new(),
+        };
+        same("overlaps", overlaps.collect(), expected)?;
+    }
+    Ok(())
 }
 
 fn check_plan<const READS: bool, const ARRIVALS: bool>(
@@ -826,13 +925,13 @@ fn check_plan<const READS: bool, const ARRIVALS: bool>(
     plan: &Plan<'_, ObjectId>,
     tracers: usize,
 ) -> TestCaseResult {
-    let graph = &case.graph;
-    let slow = graph.run(plan);
-    let probes = Probes::of(&case.heap).threads(tracers);
-    let mut seen: Vec<Seen> = Vec::new();
-    let visitor = |_| Count::<READS, ARRIVALS>::default();
-    let traced = probes.run(plan, visitor, |number, visitors| {
-        assert_eq!(number, seen.len(), "steps run in their order");
+    let mut visits = case.heap.visits();
+    let series = Series::new(&mut visits, plan);
+    for (number, (step, slow)) in plan.steps.iter().zip(case.graph.run(plan)).enumerate() {
+        let phase = series.phase(&case.heap, &mut visits, step);
+        let visitors = (0..tracers).map(|_| Count::<READS, ARRIVALS>::default());
+        let visitors = visitors.collect();
+        let (traced, visitors) = case.heap.trace(&mut visits, &phase, visitors);
         let mut all = Seen::default();
         for Count(it) in visitors {
             all.entered.extend(it.entered);
@@ -842,15 +941,7 @@ fn check_plan<const READS: bool, const ARRIVALS: bool>(
                 all.carried.entry(object).or_default().extend(visits);
             }
         }
-        seen.push(all);
-    });
-    same(
-        "steps",
-        (traced.len(), seen.len()),
-        (slow.len(), slow.len()),
-    )?;
-    for (number, (slow, traced)) in slow.iter().zip(&traced).enumerate() {
-        check_step(case, number, slow, traced, &seen[number], READS, ARRIVALS)?;
+        check_step(case, number, &slow, traced, &all, READS, ARRIVALS)?;
     }
     Ok(())
 }
@@ -859,17 +950,15 @@ fn check_step(
     case: &Case,
     number: usize,
     slow: &Stepped<ObjectId>,
-    traced: &Traced<ObjectId>,
+    traced: Traced,
     seen: &Seen,
     reads: bool,
     arrivals: bool,
 ) -> TestCaseResult {
     let about = |what: &str| format!("{what} by step {number}");
     let entered: Vec<ObjectId> = slow.entered.iter().copied().collect();
-    let aside: Vec<ObjectId> = slow.aside.iter().copied().collect();
     same(&about("entered"), sorted(&seen.entered), entered)?;
     same(&about("counted"), traced.objects, slow.entered.len())?;
-    same(&about("set aside"), &traced.aside, &aside)?;
 
     let mut edges = Vec::new();
     for &from in &slow.entered {
@@ -1037,15 +1126,10 @@ fn searches(case: &Case, dice: &mut Dice, object: ObjectId) -> Vec<OwnSearch> {
 
 // Random plans.
 
+/// Steps: where each starts, the numbers of what it excludes, how much greater its mark is than
+/// that of the step before.
 #[derive(Clone, Debug)]
-struct PlanPlan {
-    /// The label of each object, by its number; more than there are labels means none.
-    labels: Vec<usize>,
-    steps: Vec<StepPlan>,
-}
-
-/// Where it starts; whether it sets aside (or else stops at) which label; its mark.
-type StepPlan = (StartPlan, Option<(bool, usize)>, usize);
+struct PlanPlan(Vec<(StartPlan, Vec<usize>, usize)>);
 
 #[derive(Clone, Debug)]
 enum StartPlan {
@@ -1053,10 +1137,7 @@ enum StartPlan {
     Thread(Part),
     AllBut(Part),
     Objects(Vec<usize>),
-    Aside,
 }
-
-const LABELS: usize = 2;
 
 fn plans() -> impl Strategy<Value = PlanPlan> {
     let part = prop_oneof![Just(Part::Stack), Just(Part::Object), Just(Part::Both)];
@@ -1064,46 +1145,37 @@ fn plans() -> impl Strategy<Value = PlanPlan> {
         3 => Just(StartPlan::All),
         1 => part.clone().prop_map(StartPlan::Thread),
         1 => part.prop_map(StartPlan::AllBut),
-        2 => vec(0..1_000usize, 0..4).prop_map(StartPlan::Objects),
-        2 => Just(StartPlan::Aside),
+        4 => vec(0..1_000usize, 0..4).prop_map(StartPlan::Objects),
     ];
-    let filter = option::weighted(0.7, (any::<bool>(), 0..LABELS));
-    let steps = vec((start, filter, 0..3usize), 0..5);
-    let plan = (vec(0..LABELS * 2, 12), steps);
-    plan.prop_map(|(labels, steps)| PlanPlan { labels, steps })
+    let exclude = prop_oneof![Just(Vec::new()), vec(0..1_000usize, 1..4)];
+    vec((start, exclude, 0..3usize), 0..6).prop_map(PlanPlan)
 }
 
 impl PlanPlan {
     fn build(&self, case: &Case) -> Plan<'static, ObjectId> {
-        let label = |&label: &usize| {
-            let objects = case.objects.iter().zip(self.labels.iter().cycle());
-            let objects = objects.filter(|(_, it)| **it == label);
-            objects.map(|(object, _)| *object).collect()
+        let objects = |numbers: &[usize]| match case.objects.len() {
+            0 => Vec::new(),
+            count => {
+                let objects = numbers.iter().map(|number| case.objects[number % count]);
+                objects.collect()
+            }
         };
-        let count = case.objects.len();
-        let step = |(start, filter, mark): &StepPlan| Step {
-            starts: match start {
-                StartPlan::All => Starts::Roots(RootSet::All),
-                StartPlan::Thread(part) => Starts::Roots(RootSet::Thread("t0", *part)),
-                StartPlan::AllBut(part) => Starts::Roots(RootSet::AllBut("t0", *part)),
-                StartPlan::Objects(_) if count == 0 => Starts::Objects(Vec::new()),
-                StartPlan::Objects(numbers) => {
-                    let objects = numbers.iter().map(|number| case.objects[number % count]);
-                    Starts::Objects(objects.collect())
-                }
-                StartPlan::Aside => Starts::Aside,
-            },
-            filter: match *filter {
-                None => StepFilter::Follow,
-                Some((false, label)) => StepFilter::StopAt(label),
-                Some((true, label)) => StepFilter::SetAside(label),
-            },
-            mark: *mark,
-        };
-        Plan {
-            labels: (0..LABELS).collect::<Vec<_>>().iter().map(label).collect(),
-            steps: self.steps.iter().map(step).collect(),
-        }
+        let mut mark = 0;
+        let steps = self.0.iter().map(|(start, exclude, more)| {
+            mark += more;
+            Step {
+                mark,
+                exclude: objects(exclude),
+                starts: match start {
+                    StartPlan::All => Starts::Roots(RootSet::All),
+                    StartPlan::Thread(part) => Starts::Roots(RootSet::Thread("t0", *part)),
+                    StartPlan::AllBut(part) => Starts::Roots(RootSet::AllBut("t0", *part)),
+                    StartPlan::Objects(numbers) => Starts::Objects(objects(numbers)),
+                },
+            }
+        });
+        let steps = steps.collect();
+        Plan { steps }
     }
 }
 

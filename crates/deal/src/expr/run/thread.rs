@@ -3,16 +3,16 @@
 use std::rc::Rc;
 
 use heaphound_heap::Root;
+use heaphound_heap::fields::Readable;
 use heaphound_heap::root::{Part, RootKind};
 use heaphound_heap::set::ObjectSet;
-use heaphound_heap::trace::Traceable;
 
 use super::super::pattern::is_asker;
 use super::super::tree::{Above, Dom, ThreadReach};
 use super::{Reached, Run};
 use crate::resolved::Thread;
 
-impl<'p, T: Traceable> Run<'_, 'p, '_, T> {
+impl<'p, T: Readable> Run<'_, 'p, '_, T> {
     pub(super) fn root_targets(&self, wanted: impl Fn(&Root) -> bool) -> Vec<T::Object> {
         let mut targets = Vec::new();
         self.view.for_each_root(|root, object| {
@@ -141,9 +141,7 @@ impl<'p, T: Traceable> Run<'_, 'p, '_, T> {
         };
         match above {
             Above::Object(path) => of_objects(self, self.object(path).into_iter().collect()),
-            Above::Asker(Part::Object) => {
-                of_objects(self, self.bindings.asker().into_iter().collect())
-            }
+            Above::Asker(Part::Object) => of_objects(self, self.ground.asker.into_iter().collect()),
             Above::Objects(set) => {
                 let objects = self.set(set).as_slice().to_vec();
                 of_objects(self, objects)

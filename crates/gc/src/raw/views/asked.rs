@@ -103,7 +103,7 @@ pub(crate) trait Ridden {
         phase: &Phase<ObjectId<'v>>,
         holds_values: &dyn Fn(Raw) -> bool,
         examiners: &mut [&mut dyn Examiner<ObjectId<'v>>],
-    ) -> Option<Traced<ObjectId<'v>>>;
+    ) -> Option<Traced>;
 
     /// What a trace with a visitor of its own can mark for. `None` if the collection counts.
     fn owed(&mut self) -> Option<&mut Owed>;
@@ -340,7 +340,7 @@ impl<'v, S> Traceable for StoppedHeap<'v, S> {
         _: &mut StoppedVisits<'_, 'v, S>,
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
-    ) -> (Traced<ObjectId<'v>>, Vec<V>) {
+    ) -> (Traced, Vec<V>) {
         self.check_given(phase.mark);
         let mut collection = self.collection.map(|it| it.borrow_mut());
         let owed = collection.as_mut().and_then(|it| it.owed());
@@ -362,7 +362,7 @@ impl<'v, S> Traceable for StoppedHeap<'v, S> {
         visits: &mut StoppedVisits<'_, 'v, S>,
         phase: &Phase<ObjectId<'v>>,
         mut examiners: Vec<&mut dyn Examiner<ObjectId<'v>>>,
-    ) -> Traced<ObjectId<'v>> {
+    ) -> Traced {
         self.check_given(phase.mark);
         let collection = self.collection.map(|it| it.borrow_mut());
         if let Some(mut collection) = collection {
@@ -384,7 +384,7 @@ impl<'v, S> StoppedHeap<'v, S> {
         phase: &Phase<ObjectId<'v>>,
         visitors: Vec<V>,
         mut owed: Option<&mut Owed>,
-    ) -> (Traced<ObjectId<'v>>, Vec<V>) {
+    ) -> (Traced, Vec<V>) {
         let epoch = owed.is_some().then(|| self.heap.space.epoch());
         let mut watches: Vec<Watch<'v, V, STOPS, FILTERS>> = visitors
             .into_iter()
@@ -441,23 +441,8 @@ impl<'v, S> StoppedHeap<'v, S> {
             owed.broken = false;
             owed.starts.extend_from_slice(&aside);
         }
-        match phase.filter {
-            Filter::SetAside(label) if label != phase.mark => {
-                // SAFETY: objects of the stopped heap.
-                let visit = |&raw: &Raw| unsafe { ground.base.header(raw) }.load().visit();
-                aside.retain(|raw| visit(raw) == label.0);
-            }
-            _ => aside.clear(),
-        }
-        aside.sort_unstable();
-        aside.dedup();
-        let aside = aside.into_iter();
-        let traced = Traced {
-            objects,
-            aside: aside.map(|raw| ObjectId(raw, self.brand)).collect(),
-        };
         let visitors = watches.into_iter().map(|watch| watch.visitor).collect();
-        (traced, visitors)
+        (Traced { objects }, visitors)
     }
 }
 
@@ -517,7 +502,6 @@ impl<V, const STOPS: bool, const FILTERS: bool> Watch<'_, V, STOPS, FILTERS> {
             Filter::StopAt(label) | Filter::Once { avoid: label, .. } if visit == label.0 => {
                 self.collection.is_some()
             }
-            Filter::SetAside(label) if visit == label.0 => true,
             _ => return Decision::Follow,
         };
         match is_owed {

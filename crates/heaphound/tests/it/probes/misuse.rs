@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use heaphound::path::Search;
 use heaphound::root::RootSet;
-use heaphound::trace::{
-    Filter, Phase, Plan, Starts, Step, StepFilter, Traceable, Visit, Visitor, Visits,
-};
+use heaphound::trace::{Examiner, Filter, Phase, Traceable, Visit, Visitor, Visits};
 use heaphound::view::HeapView;
 use heaphound::{
-    Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData, PlainKind, Probes,
-    Slot, WeakSlot,
+    ClassId, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData, PlainKind,
+    Probes, Slot, WeakSlot,
 };
 
 #[derive(Managed)]
@@ -232,6 +230,36 @@ impl<O> Visitor<O> for Bomb {
     }
 }
 
+impl<O> Examiner<O> for Bomb {
+    fn wants(&self, _: ClassId) -> bool {
+        true
+    }
+    fn examine(&mut self, _: &[O]) {
+        panic!("on purpose");
+    }
+}
+
+/// Traces all that the roots reach with bombs: visitors or examiners.
+fn explode<T: Traceable>(view: &T, threads: usize, examines: bool) {
+    let mut starts = Vec::new();
+    view.for_each_root_target(RootSet::All, |object| starts.push(object));
+    let mut visits = view.visits();
+    visits.reserve(1);
+    let phase = Phase {
+        starts,
+        filter: Filter::Follow,
+        mark: visits.fresh(),
+    };
+    let mut bombs: Vec<Bomb> = (0..threads).map(|_| Bomb).collect();
+    match examines {
+        false => drop(view.trace(&mut visits, &phase, bombs)),
+        true => {
+            let bombs = bombs.iter_mut().map(|it| it as &mut dyn Examiner<_>);
+            view.survey(&mut visits, &phase, bombs.collect());
+        }
+    }
+}
+
 /// Runs `f` on a thread of its own; tells whether it ended within some seconds.
 fn ends(f: impl FnOnce() + Send + 'static) -> bool {
     let (send, receive) = channel();
@@ -242,20 +270,9 @@ fn ends(f: impl FnOnce() + Send + 'static) -> bool {
     receive.recv_timeout(Duration::from_secs(5)).is_ok()
 }
 
-fn everything<O>() -> Plan<'static, O> {
-    Plan {
-        labels: Vec::new(),
-        steps: vec![Step {
-            starts: Starts::Roots(RootSet::All),
-            filter: StepFilter::Follow,
-            mark: 0,
-        }],
-    }
-}
-
 #[test]
 fn a_visitor_that_panics_on_a_thread_of_four_ends_the_question() {
-    for collects in [false, true] {
+    for (collects, examines) in [(false, false), (false, true), (true, false), (true, true)] {
         for threads in [1, 4] {
             assert!(
                 ends(move || {
@@ -263,12 +280,8 @@ fn a_visitor_that_panics_on_a_thread_of_four_ends_the_question() {
                     let mut m = heap.attach("main").unwrap();
                     let a = chain(&mut m);
                     let result = catch_unwind(AssertUnwindSafe(|| match collects {
-                        false => m.ask(|heap| {
-                            heap.run(&everything(), |_| Bomb, |_, _| ());
-                        }),
-                        true => m.ask_and_collect(|heap| {
-                            heap.run(&everything(), |_| Bomb, |_, _| ());
-                        }),
+                        false => m.ask(|heap| explode(heap.view(), threads, examines)),
+                        true => m.ask_and_collect(|heap| explode(heap.view(), threads, examines)),
                     }));
                     assert!(result.is_err());
                     m.collect();
@@ -282,15 +295,14 @@ fn a_visitor_that_panics_on_a_thread_of_four_ends_the_question() {
 
 #[test]
 fn a_visitor_that_panics_over_a_snapshot_ends_the_question() {
-    for threads in [1, 4] {
+    for (threads, examines) in [(1, false), (4, false), (1, true), (4, true)] {
         assert!(
             ends(move || {
                 let heap = Heap::builder().build().unwrap();
                 let mut m = heap.attach("main").unwrap();
                 chain(&mut m);
                 let snapshot = m.capture(PlainData::Omit);
-                let probes = Probes::of(&snapshot).threads(threads);
-                probes.run(&everything(), |_| Bomb, |_, _| ());
+                explode(&snapshot, threads, examines);
             }),
             "{threads} threads wait for ever"
         );

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
+use std::ops::ControlFlow;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
@@ -14,12 +15,12 @@ use heaphound::path::{Origin, Search, Trail};
 use heaphound::root::{RootKind, RootSet};
 use heaphound::set::ObjectSet;
 use heaphound::snapshot::Snapshot;
-use heaphound::trace::{Plan, Starts, Step, StepFilter, Traceable, Visitor};
+use heaphound::trace::{self, Examiner, Plan, Starts, Step, Traceable};
 use heaphound::view::{HeapView, Place, Strength};
 use heaphound::{
-    Collector, DynClass, Finalization, Header, Heap, HeapBuilder, Instance, Local, Managed,
-    Mutator, Object, Part, Pinned, PlainArray, PlainData, PlainKind, ProbeError, Probes, Ref,
-    RefArray, Root, Slot, Value, Var, Weak, WeakMap, WeakSlot,
+    ClassId, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, Instance, Local,
+    Managed, Mutator, Object, Part, Pinned, PlainArray, PlainData, PlainKind, ProbeError, Probes,
+    Ref, RefArray, Root, Slot, Value, Var, Weak, WeakMap, WeakSlot,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::dice::Dice;
@@ -736,7 +737,7 @@ where
             self.check_object(probes, a)?;
             self.check_pair(probes, a, b, &avoid)?;
             self.check_paths(probes, a, b, &avoid, &mut dice)?;
-            self.check_plan(probes, &mut dice)?;
+            self.check_plan(&mut dice)?;
         }
         Ok(())
     }
@@ -936,64 +937,73 @@ where
         Ok(())
     }
 
-    /// A random plan enters and sets aside what its steps say.
-    fn check_plan(&self, probes: &Probes<'_, T>, dice: &mut Dice) -> TestCaseResult {
+    /// A random plan enters what its steps say.
+    fn check_plan(&self, dice: &mut Dice) -> TestCaseResult {
         let threads = self.view.threads();
         let thread = &threads[dice.below(threads.len())];
         let part = dice.pick(&PARTS);
-        let mut labels = vec![Vec::new(); 2];
-        for &object in &self.objects {
-            if let Some(label) = labels.get_mut(dice.below(6)) {
-                label.push(object);
+        let tracers = dice.pick(&[1, 1, 4]);
+        let mut mark = 0;
+        let step = |_| {
+            mark += dice.below(2);
+            Step {
+                mark,
+                exclude: match dice.below(2) {
+                    0 => Vec::new(),
+                    _ => vec![dice.pick(&self.objects), dice.pick(&self.objects)],
+                },
+                starts: match dice.below(4) {
+                    0 => Starts::Roots(RootSet::All),
+                    1 => Starts::Roots(RootSet::AllBut(thread, part)),
+                    _ => Starts::Objects(vec![dice.pick(&self.objects)]),
+                },
             }
-        }
-        let step = |_| Step {
-            starts: match dice.below(5) {
-                0 | 1 => Starts::Roots(RootSet::All),
-                2 => Starts::Roots(RootSet::AllBut(thread, part)),
-                3 => Starts::Objects(vec![dice.pick(&self.objects)]),
-                _ => Starts::Aside,
-            },
-            filter: match dice.below(4) {
-                0 => StepFilter::Follow,
-                1 => StepFilter::StopAt(dice.below(2)),
-                _ => StepFilter::SetAside(dice.below(2)),
-            },
-            mark: dice.below(2),
         };
         let plan = Plan {
-            labels,
-            steps: (0..3).map(step).collect(),
+            steps: (0..4).map(step).collect(),
         };
         let slow = self.graph.run(&plan);
-        let mut entered = Vec::new();
-        let traced = probes.run(
-            &plan,
-            |_| Entered(Vec::new()),
-            |_, visitors| {
-                let mut all: Vec<_> = visitors.into_iter().flat_map(|it| it.0).collect();
-                all.sort();
-                entered.push(all);
-            },
-        );
-        for ((slow, traced), entered) in slow.iter().zip(traced).zip(entered) {
-            let about = format!("{plan:?}");
+        let mut seen = Vec::new();
+        let mut visits = self.view.visits();
+        let examiner = |_| Seen(Vec::new(), Vec::new());
+        let traced = trace::run(self.view, &mut visits, &plan, tracers, examiner, |_, it| {
+            seen.push(it);
+            ControlFlow::Continue(())
+        });
+        let about = format!("{plan:?}");
+        same(&about, traced.len(), slow.len())?;
+        for ((slow, traced), seen) in slow.iter().zip(traced).zip(seen) {
+            let (entered, overlaps): (Vec<_>, Vec<_>) =
+                seen.into_iter().map(|it| (it.0, it.1)).unzip();
+            let mut entered = entered.concat();
+            entered.sort();
+            let overlaps = overlaps.into_iter().flatten().collect();
             same(&about, traced.objects, slow.entered.len())?;
             same(&about, entered, slow.entered.iter().copied().collect())?;
-            same(&about, traced.aside, slow.aside.iter().copied().collect())?;
+            same(&about, overlaps, slow.overlaps.clone())?;
         }
         Ok(())
     }
 }
 
-/// Lists what is entered.
-struct Entered<O>(Vec<O>);
+/// Lists what is entered, and what an earlier step has entered.
+struct Seen<O>(Vec<O>, Vec<O>);
 
-impl<O: Send> Visitor<O> for Entered<O> {
-    type Tag = ();
+impl<O: Copy + Send> Examiner<O> for Seen<O> {
+    fn wants(&self, _: ClassId) -> bool {
+        true
+    }
 
-    fn object(&mut self, object: O) {
-        self.0.push(object);
+    fn examine(&mut self, objects: &[O]) {
+        self.0.extend_from_slice(objects);
+    }
+
+    fn overlap(&mut self, to: O) {
+        self.1.push(to);
+    }
+
+    fn wants_overlaps(&self) -> bool {
+        true
     }
 }
 

@@ -2,15 +2,18 @@
 //! live.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use heaphound::path::{Origin, Search};
 use heaphound::root::RootSet;
-use heaphound::trace::{Filter, Phase, Plan, Starts, Step, StepFilter, Traceable, Visit, Visits};
+use heaphound::trace::{
+    self, Examiner, Filter, Phase, Plan, Starts, Step, Traceable, Visit, Visits,
+};
 use heaphound::view::{HeapView, Strength};
 use heaphound::{
-    Collector, Finalization, Header, Heap, Managed, Mutator, ObjectId, Part, PlainData, Probes,
-    RefArray, Root, Slot, StoppedHeap, Var, Weak, WeakMap, WeakSlot,
+    ClassId, Collector, Finalization, Header, Heap, Managed, Mutator, ObjectId, Part, PlainData,
+    Probes, RefArray, Root, Slot, StoppedHeap, Var, Weak, WeakMap, WeakSlot,
 };
 use heaphound_testkit::cases::cases;
 use heaphound_testkit::dice::Dice;
@@ -63,6 +66,23 @@ fn ids<'v>(view: &StoppedHeap<'v>, weak: &[Weak<Node>]) -> Vec<ObjectId<'v>> {
     weak.iter().filter_map(|it| view.id(it).ok()).collect()
 }
 
+/// Looks at all that a plan enters, and perhaps wants to know of overlaps.
+struct Nosy(bool);
+
+impl<'v> Examiner<ObjectId<'v>> for Nosy {
+    fn wants(&self, _: ClassId) -> bool {
+        true
+    }
+
+    fn examine(&mut self, objects: &[ObjectId<'v>]) {
+        assert!(!objects.is_empty());
+    }
+
+    fn wants_overlaps(&self) -> bool {
+        self.0
+    }
+}
+
 fn attack(
     view: &StoppedHeap<'_>,
     dice: &mut Dice,
@@ -103,7 +123,10 @@ fn attack(
                 let filter = match dice.below(3) {
                     0 => Filter::Follow,
                     1 => Filter::StopAt(label),
-                    _ => Filter::SetAside(label),
+                    _ => Filter::Once {
+                        since: mark(dice),
+                        avoid: label,
+                    },
                 };
                 let phase = Phase {
                     starts,
@@ -128,25 +151,28 @@ fn attack(
                 }
             }
             5 => {
-                let probes = Probes::of(view).threads(1 + dice.below(3));
-                let step = |dice: &mut Dice| Step {
-                    starts: match dice.below(3) {
-                        0 => Starts::Roots(RootSet::All),
-                        1 => Starts::Objects(vec![pick(dice), pick(dice)]),
-                        _ => Starts::Aside,
-                    },
-                    filter: match dice.below(3) {
-                        0 => StepFilter::Follow,
-                        1 => StepFilter::StopAt(dice.below(2)),
-                        _ => StepFilter::SetAside(dice.below(2)),
-                    },
-                    mark: dice.below(3),
+                let mut mark = 0;
+                let mut step = |dice: &mut Dice| {
+                    mark += dice.below(2);
+                    Step {
+                        mark,
+                        exclude: match dice.below(2) {
+                            0 => Vec::new(),
+                            _ => vec![pick(dice), pick(dice)],
+                        },
+                        starts: match dice.below(2) {
+                            0 => Starts::Roots(RootSet::All),
+                            _ => Starts::Objects(vec![pick(dice), pick(dice)]),
+                        },
+                    }
                 };
                 let plan = Plan {
-                    labels: vec![vec![pick(dice), pick(dice)], vec![pick(dice)]],
                     steps: (0..4).map(|_| step(dice)).collect(),
                 };
-                probes.run(&plan, |_| (), |_, _| ());
+                let threads = 1 + dice.below(3);
+                let examiner = |_| Nosy(dice.below(2) == 0);
+                let goes_on = |_, _| ControlFlow::Continue(());
+                trace::run(view, &mut view.visits(), &plan, threads, examiner, goes_on);
             }
             6 => {
                 let probes = Probes::of(view);

@@ -1,4 +1,4 @@
-//! Making the tree that is evaluated out of the resolved one.
+//! Lowers the resolved tree to the one that is evaluated.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -26,8 +26,8 @@ pub enum Matching {
     AsWritten,
 }
 
-/// Makes the tree.
-pub(super) struct Grower<'p> {
+/// Lowers one program, and counts what is kept while it is evaluated.
+pub(super) struct Lowering<'p> {
     pub program: &'p Program,
     pub matching: Matching,
     /// Sets by what they mean.
@@ -46,7 +46,7 @@ pub(super) struct Grower<'p> {
     pub threads: Vec<&'p str>,
 }
 
-impl<'p> Grower<'p> {
+impl<'p> Lowering<'p> {
     pub fn new(program: &'p Program, matching: Matching) -> Self {
         Self {
             program,

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use heaphound_heap::finding::{Finding, Severity};
+use heaphound_report::rules::Rules;
 use heaphound_report::{Report, json, text};
 
 use crate::args::Args;
@@ -27,11 +28,11 @@ pub fn print(report: &Report, as_json: bool) -> ExitCode {
 
 /// The exit code that a report means.
 fn code_of(report: &Report) -> ExitCode {
-    let unanswered = report.rules.as_ref().map_or(0, |rules| rules.unanswered);
+    let is_undecided = report.rules.as_ref().is_some_and(Rules::is_undecided);
     // A note is worth knowing, and nothing is wrong.
     let is_bad = |it: &Finding| it.severity > Severity::Note;
     match report.findings.iter().any(is_bad) {
-        _ if unanswered > 0 => ExitCode::from(COULD_NOT),
+        _ if is_undecided => ExitCode::from(COULD_NOT),
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     }

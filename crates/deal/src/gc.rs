@@ -42,11 +42,11 @@ pub fn culprits<V: Readable>(setting: &Setting<'_, V>, rule: &Rule) -> Option<Ve
 /// Checks the GC assertion that a rule states. `text` is what the rule was made of.
 pub fn judge<V: Readable>(setting: &Setting<'_, V>, rule: &Rule, text: &str) -> Verdict<V::Object> {
     let Statement::Gc(assertion) = &rule.program.statement else {
-        return Verdict::Unanswered("it is no GC assertion".into());
+        return Verdict::NotChecked("it is no GC assertion".into());
     };
     let check = Check::new(setting, text);
     if let Some(reason) = check.why_not(rule) {
-        return Verdict::Unanswered(reason);
+        return Verdict::NotChecked(reason);
     }
     let broken = check.broken(assertion);
     if broken.culprits.is_empty() {

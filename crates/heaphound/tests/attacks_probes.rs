@@ -10,8 +10,8 @@ use heaphound::root::RootSet;
 use heaphound::trace::{Examiner, Filter, Phase, Traceable, Visit, Visitor, Visits};
 use heaphound::view::HeapView;
 use heaphound::{
-    ClassId, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData, PlainKind, Probes,
-    Slot, WeakSlot,
+    ClassId, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData, PlainKind,
+    Probes, Slot, WeakSlot,
 };
 
 #[derive(Managed)]

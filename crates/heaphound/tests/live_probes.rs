@@ -18,9 +18,9 @@ use heaphound::snapshot::Snapshot;
 use heaphound::trace::{self, Examiner, Plan, Starts, Step, Traceable};
 use heaphound::view::{HeapView, Place, Strength};
 use heaphound::{
-    ClassId, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, Instance, Local, Managed,
-    Mutator, Object, Part, Pinned, PlainArray, PlainData, PlainKind, ProbeError, Probes, Ref,
-    RefArray, Root, Slot, Value, Var, Weak, WeakMap, WeakSlot,
+    ClassId, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, Instance, Local,
+    Managed, Mutator, Object, Part, Pinned, PlainArray, PlainData, PlainKind, ProbeError, Probes,
+    Ref, RefArray, Root, Slot, Value, Var, Weak, WeakMap, WeakSlot,
 };
 use proptest::collection::vec;
 use proptest::option;

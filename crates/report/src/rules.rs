@@ -9,8 +9,8 @@ pub struct Rules {
     pub count: usize,
     /// How many do not hold.
     pub failed: usize,
-    /// How many rules and questions have no answer.
-    pub unanswered: usize,
+    /// How many rules could not be checked, and questions not answered.
+    pub not_checked: usize,
     /// Each, in the order of the files.
     pub list: Vec<Rule>,
     /// What else one should know of all of them.
@@ -18,6 +18,16 @@ pub struct Rules {
     /// Whether text tells of those that hold.
     #[serde(skip)]
     pub verbose: bool,
+    /// Whether rules that could not be checked are no reason to fail.
+    #[serde(skip)]
+    pub allows_unchecked: bool,
+}
+
+impl Rules {
+    /// Whether the job could not be done, for a rule could not be checked.
+    pub fn is_undecided(&self) -> bool {
+        self.not_checked > 0 && !self.allows_unchecked
+    }
 }
 
 /// What came of a rule.
@@ -29,7 +39,7 @@ pub struct Rule {
     pub place: String,
     /// Whether it holds.
     pub verdict: Verdict,
-    /// Why it has no answer; what a question found, in short.
+    /// Why it was not checked; what a question found, in short.
     pub message: String,
     /// What a question found.
     pub listed: Vec<String>,
@@ -47,8 +57,8 @@ pub enum Verdict {
     Holds,
     /// It does not; the next of the report's findings says why.
     Fails,
-    /// It cannot be said.
-    NoAnswer,
+    /// It could not be checked.
+    NotChecked,
     /// It is a question, and was answered.
     Told,
 }

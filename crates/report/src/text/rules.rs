@@ -1,4 +1,4 @@
-//! What came of rules, as text: what fails and what has no answer, then how many.
+//! What came of rules, as text: what fails and what was not checked, then how many.
 
 use heaphound_heap::finding::{Finding, Severity};
 
@@ -21,8 +21,8 @@ pub fn put(page: &mut Page, rules: &Rules, findings: &[Finding]) {
                 put_notes(page, &rule.notes);
             }
             Verdict::Holds => {}
-            Verdict::NoAnswer => {
-                page.put(style_of(Severity::Error), "no answer");
+            Verdict::NotChecked => {
+                page.put(style_of(Severity::Error), "not checked");
                 page.put(PLAIN, &format!(": {}: {}", rule.name, rule.message));
                 page.end();
                 put_notes(page, &rule.notes);
@@ -57,14 +57,14 @@ fn put_told(page: &mut Page, rule: &Rule) {
 fn summary(rules: &Rules) -> String {
     let s = if rules.count == 1 { "" } else { "s" };
     let mut summary = format!("{} rule{s}", rules.count);
-    match (rules.failed, rules.unanswered, rules.count) {
+    match (rules.failed, rules.not_checked, rules.count) {
         (0, 0, 0) => {}
         (0, 0, 1) => summary.push_str(", which holds"),
         (0, 0, _) => summary.push_str(", all hold"),
         (failed, _, _) => summary.push_str(&format!(", {failed} failed")),
     }
-    if rules.unanswered > 0 {
-        summary.push_str(&format!(", {} without an answer", rules.unanswered));
+    if rules.not_checked > 0 {
+        summary.push_str(&format!(", {} not checked", rules.not_checked));
     }
     summary
 }

@@ -28,7 +28,7 @@ impl Exit {
         // A note does not say that something is wrong.
         let is_bad = |it: &&Finding| it.severity > Severity::Note;
         match report {
-            Report::Rules(rules) if rules.unanswered() > 0 => Self::CouldNot,
+            Report::Rules(rules) if rules.is_undecided() => Self::CouldNot,
             report if report.findings().iter().any(is_bad) => Self::Finding,
             _ => Self::Expected,
         }

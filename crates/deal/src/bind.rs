@@ -144,7 +144,7 @@ impl<'f, V: HeapView> Binder<'f, V> {
         }
     }
 
-    /// Binds the hosts of a text that there are. What is said of others has no answer
+    /// Binds the hosts of a text that there are. What is said of others cannot be checked
     /// ([`Bindings::missing`]).
     pub fn bind_present(&self, resolved: &Resolved) -> Bindings<V::Object> {
         let mut objects = Vec::new();

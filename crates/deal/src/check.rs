@@ -15,15 +15,15 @@ mod kinds;
 mod path;
 mod rule;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use heaphound_heap::{ClassId, ClassInfo};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::parse::parse;
 use crate::resolved::{
-    ClassSet, Constant, Dereference, Formula, HostId, Operand, Path, Quantifier, QuantifierId,
-    Relation, Resolved, Set,
+    ClassSet, Constant, Dereference, Formula, HostId, LabelId, Operand, Path, Quantifier,
+    QuantifierId, Relation, Resolved, Set,
 };
 use crate::syntax::{AssertionKind, ExprKind, File, Item, Name, Span, Statement};
 
@@ -97,7 +97,8 @@ pub fn constant(text: &str) -> Option<Constant> {
     }
 }
 
-/// Parses and checks a text, or says all that is wrong with it.
+/// Parses and checks a text, or says all that is wrong with it. A class that the heap does not
+/// know is wrong, unless the text says that it is optional.
 ///
 /// ```
 /// use heaphound_deal::check::{Scope, compile};
@@ -116,10 +117,31 @@ pub fn constant(text: &str) -> Option<Constant> {
 /// assert_eq!(wrong.to_string(), expected);
 /// ```
 pub fn compile(name: &str, text: &str, scope: &Scope<'_>) -> Result<Resolved, Diagnostics> {
+    compile_with(name, text, scope, true)
+}
+
+/// The same, but a class that the heap does not know spoils only the rules that speak of it:
+/// these are not checked ([`Program::unknown`](crate::resolved::Program::unknown)).
+///
+/// # Errors
+/// All else that is wrong with the text.
+pub fn compile_rules(name: &str, text: &str, scope: &Scope<'_>) -> Result<Resolved, Diagnostics> {
+    compile_with(name, text, scope, false)
+}
+
+fn compile_with(
+    name: &str,
+    text: &str,
+    scope: &Scope<'_>,
+    knows_all: bool,
+) -> Result<Resolved, Diagnostics> {
     let parsed = parse(text);
     let (resolved, wrong) = check(&parsed.file, scope);
     let mut diagnostics = parsed.diagnostics;
     diagnostics.extend(wrong);
+    if knows_all || !diagnostics.is_empty() {
+        diagnostics.extend(resolved.unknown.iter().cloned());
+    }
     match diagnostics.is_empty() {
         true => Ok(resolved),
         false => Err(Diagnostics::new(name, text, diagnostics)),
@@ -133,14 +155,17 @@ pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
         resolved: Resolved::default(),
         diagnostics: Vec::new(),
         lets: HashMap::new(),
+        optional: HashSet::new(),
         rule_names: HashMap::new(),
         assertion: None,
         quantifiers: Vec::new(),
         relations: Vec::new(),
         dereferences: Vec::new(),
         hosts: Vec::new(),
-        asks_death: false,
-        told_until: 0,
+        labels: Vec::new(),
+        unknown: Vec::new(),
+        asserts_death: false,
+        reported_until: 0,
         variables: Vec::new(),
         last_kinds: Kinds::none(),
     };
@@ -153,7 +178,9 @@ struct Checker<'a> {
     resolved: Resolved,
     diagnostics: Vec<Diagnostic>,
     /// What the file itself binds.
-    lets: HashMap<String, Option<(Path, Kinds)>>,
+    lets: HashMap<String, Option<Bound>>,
+    /// The classes that may be unknown.
+    optional: HashSet<String>,
     rule_names: HashMap<String, Span>,
     // Of the statement at hand:
     /// Which assertion it is, if it is one.
@@ -163,14 +190,36 @@ struct Checker<'a> {
     dereferences: Vec<Dereference>,
     /// The hosts that occur in it.
     hosts: Vec<HostId>,
-    /// Whether it asks whether a name is that of a dead object.
-    asks_death: bool,
-    /// Up to where it was told that an assertion takes one traversal.
-    told_until: usize,
+    /// The labels that occur in it.
+    labels: Vec<LabelId>,
+    /// The classes that it names and the heap does not know.
+    unknown: Vec<Diagnostic>,
+    /// Whether it asserts that an object is dead, which it names.
+    asserts_death: bool,
+    /// Up to where it was reported that an assertion takes one traversal.
+    reported_until: usize,
     /// The logic variables in scope, the innermost last.
     variables: Vec<(String, QuantifierId)>,
     /// What the value that is the statement can be.
     last_kinds: Kinds,
+}
+
+/// What the file binds a name to.
+#[derive(Clone)]
+struct Bound {
+    path: Path,
+    kinds: Kinds,
+    /// The classes that it names and the heap does not know.
+    unknown: Vec<Diagnostic>,
+}
+
+/// What the name of a class stands for.
+enum Class {
+    Known(ClassId, ClassSet),
+    /// The heap does not know it.
+    Unknown,
+    /// Reported already.
+    Wrong,
 }
 
 /// What an expression turned out to be.
@@ -216,7 +265,7 @@ impl Checker<'_> {
     }
 
     /// A class by its name, with its subclasses unless it is `only` that one.
-    fn class(&mut self, name: &Name, only: bool) -> Option<(ClassId, ClassSet)> {
+    fn class(&mut self, name: &Name, only: bool) -> Class {
         let found = self.classes_named(&name.text);
         let mut names = found.iter().map(|&id| &self.class_info(id).name);
         let first = names.next();
@@ -227,32 +276,42 @@ impl Checker<'_> {
             let hint = names.join(" or ");
             let message = format!("`{}` can be several classes", name.text);
             self.report(Diagnostic::new(name.span, message).hint(hint));
-            return None;
+            return Class::Wrong;
         }
         match found.first() {
-            Some(&first) => Some((first, self.with_subclasses(&found, only))),
+            Some(&first) => Class::Known(first, self.with_subclasses(&found, only)),
+            None if name.text.is_empty() => Class::Wrong,
             None => {
-                if !name.text.is_empty() {
-                    let message = format!("there is no class `{}`", name.text);
-                    let known = self.scope.classes.iter().map(|it| it.name.as_str());
-                    let diagnostic = Diagnostic::new(name.span, message).meant(&name.text, known);
-                    self.report(diagnostic);
-                }
-                None
+                let message = format!("there is no class `{}`", name.text);
+                let known = self.scope.classes.iter().map(|it| it.name.as_str());
+                let diagnostic = Diagnostic::new(name.span, message).meant(&name.text, known);
+                self.is_unknown(&name.text, diagnostic);
+                Class::Unknown
             }
         }
     }
 
-    /// What a quantifier ranges over. `Object` is any object, as in Java.
+    /// Notes that the heap does not know a class, unless it is optional.
+    fn is_unknown(&mut self, class: &str, diagnostic: Diagnostic) {
+        if !self.optional.contains(class) {
+            self.resolved.unknown.push(diagnostic.clone());
+            self.unknown.push(diagnostic);
+        }
+    }
+
+    /// What a quantifier ranges over. `Object` is any object, as in Java. A class that the heap does
+    /// not know is an empty set.
     fn range(&mut self, class: Option<&Name>) -> ClassSet {
         match class {
             None => ClassSet::all(),
             Some(name) if name.text == "Object" && self.classes_named("Object").is_empty() => {
                 ClassSet::all()
             }
-            Some(name) => self
-                .class(name, false)
-                .map_or(ClassSet::all(), |(_, classes)| classes),
+            Some(name) => match self.class(name, false) {
+                Class::Known(_, classes) => classes,
+                Class::Unknown => ClassSet::from_iter([]),
+                Class::Wrong => ClassSet::all(),
+            },
         }
     }
 

@@ -24,7 +24,7 @@ pub enum Datum<O> {
 }
 
 impl CompareOp {
-    /// Whether an order of the sides is what it asks for.
+    /// Whether it is true of sides in that order.
     #[inline]
     pub fn allows(self, order: Ordering) -> bool {
         match self {
@@ -37,13 +37,13 @@ impl CompareOp {
         }
     }
 
-    /// The answer for sides that are unlike or have no order: they differ.
+    /// The result for sides that are unlike or have no order: they differ.
     #[inline]
     pub fn of_unlike(self) -> bool {
         self == Self::Ne
     }
 
-    /// The answer, given whether the sides are the same; nothing has an order here.
+    /// The result, given whether the sides are the same; nothing has an order here.
     #[inline]
     pub fn of_identity(self, same: bool) -> bool {
         match self {

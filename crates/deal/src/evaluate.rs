@@ -2,11 +2,11 @@
 //!
 //! Assertions and queries go through the traversals that they share ([`plan`](crate::plan),
 //! [`verdict`](crate::verdict)), GC assertions through [`gc`], everything else through
-//! [`expr`]; what came of them is told in the order of the text.
+//! [`expr`]; the results are in the order of the text. Several texts about one view share
+//! traversals: [`evaluate_all`].
 //!
 //! A value that the heap does not have is unlike everything, which can make a rule hold that
-//! ought not to. So whoever asks for it ([`Evaluation::seek_unknown`]) is told which rules
-//! read such values.
+//! ought not to. [`Evaluation::note_unknown_values`] makes notes say which rules read such values.
 
 use std::collections::HashSet;
 
@@ -40,7 +40,9 @@ pub struct Evaluation<'a, V: Readable> {
     hosts: Vec<Option<V::Object>>,
     bindings: &'a Bindings<V::Object>,
     asker: Option<String>,
+    /// In the order of the text's labels, and whether somebody gave them.
     labelled: Vec<Vec<V::Object>>,
+    is_given: Vec<bool>,
     threads: usize,
     unknown: bool,
     interpret: bool,
@@ -58,8 +60,8 @@ pub struct Judged<O> {
 }
 
 impl<'a, V: Readable> Evaluation<'a, V> {
-    /// A text that was resolved, and what its hosts are on a view. Nobody asks, no object has
-    /// a label, and as many threads trace as there are cores.
+    /// A text that was resolved, and what its hosts are on a view. Nobody asks, nothing is known
+    /// of labels, and as many threads trace as there are cores.
     pub fn new(
         view: &'a V,
         resolved: &'a Resolved,
@@ -76,6 +78,7 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             bindings,
             asker: None,
             labelled: vec![Vec::new(); resolved.labels.len()],
+            is_given: vec![false; resolved.labels.len()],
             threads: cores.min(16),
             unknown: false,
             interpret: false,
@@ -103,13 +106,14 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         self
     }
 
-    /// With the objects that have a label.
+    /// With the objects that have a label. A rule about a label that was not given is not checked.
     #[must_use]
     pub fn label(mut self, label: &str, mut objects: Vec<V::Object>) -> Self {
         objects.sort_unstable();
         let labels = self.resolved.labels.iter();
         if let Some(place) = labels.into_iter().position(|it| it == label) {
             self.labelled[place] = objects;
+            self.is_given[place] = true;
         }
         self
     }
@@ -117,7 +121,7 @@ impl<'a, V: Readable> Evaluation<'a, V> {
     /// Says in notes which rules read values that the heap does not have. Takes a walk over
     /// all live objects more.
     #[must_use]
-    pub fn seek_unknown(mut self) -> Self {
+    pub fn note_unknown_values(mut self) -> Self {
         self.unknown = true;
         self
     }
@@ -195,19 +199,30 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         Some(format!("there is no `{name}` in the heap{hint}"))
     }
 
-    /// Why a rule cannot be asked that speaks of something that is not there. That it is dead can
-    /// be said.
-    fn absent(&self, rule: &Rule) -> Option<String> {
-        let asks_death = match &rule.program.statement {
+    /// Why a rule cannot be checked: it speaks of a class, a label or an object that the heap does
+    /// not know. That an object is dead can be said of one that is not there.
+    fn why_not(&self, rule: &Rule) -> Option<String> {
+        let program = &rule.program;
+        let with_hint = |it: &Diagnostic| format!("{}{}", it.message, in_brackets(it));
+        if let Some(first) = program.unknown.first() {
+            return Some(with_hint(first));
+        }
+        let mut labels = program.labels.iter().map(|it| it.0 as usize);
+        if let Some(label) = labels.find(|it| !self.is_given[*it]) {
+            let label = &self.resolved.labels[label];
+            return Some(format!(
+                "it asks for the label `{label}`, and heaps in files have no labels"
+            ));
+        }
+        let asserts_death = match &rule.program.statement {
             Statement::Gc(GcAssertion::Dead(Target::Object(path))) => path.steps.is_empty(),
             _ => false,
         };
-        let mut missing = rule.program.hosts.iter().filter_map(|host| {
+        let mut missing = program.hosts.iter().filter_map(|host| {
             let missing = self.bindings.missing(*host)?;
-            (!asks_death || !missing.is_gone).then_some(&missing.diagnostic)
+            (!asserts_death || !missing.is_gone).then_some(&missing.diagnostic)
         });
-        let first = missing.next()?;
-        Some(format!("{}{}", first.message, in_brackets(first)))
+        missing.next().map(with_hint)
     }
 
     /// What its rules are evaluated with.
@@ -256,8 +271,8 @@ pub fn evaluate_all<V: Readable>(evaluations: &[Evaluation<'_, V>]) -> Evaluated
     let mut all: Vec<Vec<Option<Judged<V::Object>>>> = Vec::new();
     let mut plans = Vec::new();
     for it in evaluations {
-        let absent = |rule| Some(judged(Verdict::Unanswered(it.absent(rule)?)));
-        let own: Vec<Option<_>> = it.resolved.rules.iter().map(absent).collect();
+        let why_not = |rule| Some(judged(Verdict::NotChecked(it.why_not(rule)?)));
+        let own: Vec<Option<_>> = it.resolved.rules.iter().map(why_not).collect();
         plans.push(Plans::of(it.resolved, |place| own[place].is_none()));
         all.push(own);
     }
@@ -348,16 +363,16 @@ impl<V: Readable> Evaluation<'_, V> {
             )),
             _ => Expression::of(self.resolved, rule, Matching::Probes),
         };
-        let unanswered = |reason: String| Judged {
-            verdict: Verdict::Unanswered(reason),
+        let not_checked = |reason: String| Judged {
+            verdict: Verdict::NotChecked(reason),
             notes: Vec::new(),
         };
         let Some(expression) = expression else {
-            return unanswered("it is no expression".into());
+            return not_checked("it is no expression".into());
         };
         let evaluated = match self.evaluate(&expression, probes) {
             Ok(evaluated) => evaluated,
-            Err(wrong) => return unanswered(self.reason(&wrong)),
+            Err(wrong) => return not_checked(self.reason(&wrong)),
         };
         let judge = Judge::new(setting, self.text);
         let verdict = match (evaluated.answer, &rule.program.statement) {

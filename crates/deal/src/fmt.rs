@@ -58,6 +58,7 @@ fn print_from(file: &File, text: &str, style: Style) -> String {
     for item in &file.items {
         let start = match item {
             Item::Let(it) => it.span.start,
+            Item::Optional(it) => it.span.start,
             Item::Rule(it) => it.span.start,
             Item::Statement(it) => it.span().start,
         };
@@ -122,6 +123,15 @@ impl Printer<'_> {
             Item::Let(it) => {
                 let name = self.atom(it.name.span.start, format!("let {} = ", it.name.text));
                 vec![name, self.expr(&it.value, 6)]
+            }
+            Item::Optional(it) => {
+                let mut docs = vec![self.atom(it.span.start, "optional class ")];
+                for (nth, class) in it.classes.iter().enumerate() {
+                    let comma = if nth > 0 { ", " } else { "" };
+                    let name = format!("{comma}{}", class_name(&class.text));
+                    docs.push(self.atom(class.span.start, name));
+                }
+                docs
             }
             Item::Rule(it) => self.rule(it),
             Item::Statement(it) => vec![self.statement(it)],

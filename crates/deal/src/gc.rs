@@ -30,7 +30,7 @@ pub fn judge<V: Readable>(
     let verdicts = rules.iter().zip(outcomes).map(|(rule, outcome)| {
         let mut finding = finding_of(rule, text);
         match outcome {
-            Err(reason) => return Verdict::Unanswered(reason),
+            Err(reason) => return Verdict::NotChecked(reason),
             Ok(Outcome::Holds) => return Verdict::Holds,
             Ok(Outcome::Exceeded(excess)) => {
                 add(&mut finding, describe_class(setting.view, &excess));

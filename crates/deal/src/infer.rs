@@ -107,6 +107,8 @@ impl Names {
                     self.bound.insert(it.name.text.clone());
                     self.expr(&it.value);
                 }
+                // Only what rules say of a class matters.
+                Item::Optional(_) => {}
                 Item::Rule(it) => self.statement(&it.statement),
                 Item::Statement(it) => self.statement(it),
             }

@@ -165,6 +165,10 @@ impl<'a> Parser<'a> {
         match self.word_at(0) {
             Some("let") => named && self.is_nth(2, "="),
             Some("rule") => named,
+            Some("optional") => {
+                let is_name = matches!(self.nth(2).kind, TokenKind::Word(_) | TokenKind::Text(_));
+                self.word_at(1) == Some("class") && is_name
+            }
             _ => false,
         }
     }
@@ -249,7 +253,7 @@ impl<'a> Parser<'a> {
     // Mistakes.
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        // What follows from a mistake is told already.
+        // What follows from a mistake is not reported again.
         let before = self.at.saturating_sub(1);
         let near = &self.tokens[before..=self.at];
         let wrong = near.iter().any(|it| it.kind == TokenKind::Wrong);

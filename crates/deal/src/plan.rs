@@ -1,4 +1,4 @@
-//! Planning: which rules one traversal answers, and how that goes.
+//! Planning: which rules of a text one traversal decides, and how.
 //!
 //! The proof of the paper's theorem 1 is the algorithm. Objects that a relation excludes are
 //! marked ignored; what its sources reach is traced, with the relation true for all that is
@@ -6,7 +6,9 @@
 //! and nobody has entered is traced with all relations false. Each object is entered
 //! once, and whatever its quantifiers ask is asked then.
 //!
-//! Rules share a traversal if they have the same relations, or none.
+//! Rules share a traversal if they have the same relations, or none. This is what can be said of a
+//! text before there is a heap. On a heap, rules of several texts share traversals, too, and what
+//! counts is the objects that their relations lead to ([`crate::traverse`]).
 
 use std::fmt::{self, Write};
 
@@ -17,7 +19,7 @@ use crate::resolved::{
 };
 use crate::syntax::{AssertionKind, HostName, QuantifierKind};
 
-/// Rules that one traversal answers.
+/// Rules that one traversal decides.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
     /// Their places in [`Resolved::rules`].
@@ -29,7 +31,7 @@ pub struct Plan {
     pub apart: bool,
 }
 
-/// How all rules of a text are answered.
+/// How all rules of a text are evaluated.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plans {
     /// Assertions and queries: a traversal each.
@@ -85,7 +87,7 @@ impl Plans {
     }
 }
 
-/// Whether one traversal answers a statement.
+/// Whether one traversal decides a statement.
 pub fn is_traversal(program: &Program) -> bool {
     match &program.statement {
         Statement::Assertion(..) => true,
@@ -122,7 +124,7 @@ pub struct Explain<'a> {
     pub text: &'a str,
     /// What it says.
     pub resolved: &'a Resolved,
-    /// How that is answered.
+    /// How that is evaluated.
     pub plans: &'a Plans,
 }
 

@@ -3,7 +3,7 @@
 //! What does not depend on the object is settled here: whether it is in a relation (one phase of
 //! a traversal enters only objects that all are, or all are not), what host variables stand
 //! for, and then whatever follows from constants. What is left is a tree of closures, each of
-//! which looks at a batch of objects of one class and answers a bit for each: a path is read
+//! which looks at a batch of objects of one class and returns a bit for each: a path is read
 //! slot by slot, for all objects at a time, and truth is a word, so that `&&` is `&`. To call a closure
 //! costs one object little, what is read from memory does not wait for what was read
 //! before, and hardly anything branches.
@@ -32,7 +32,7 @@ pub enum Predicate<'a, F: Fields> {
     Test(Test<'a, F>),
 }
 
-/// What tests a batch of objects. Lanes that are not asked for may be answered, too.
+/// Tests a batch of objects. The bits of lanes that were not asked for mean nothing.
 pub type Test<'a, F> = Box<dyn Fn(&Batch<'_, F>, u64) -> Truths + Send + Sync + 'a>;
 
 /// What a test says, a bit for each object. Where neither is set, the formula does not hold.
@@ -105,13 +105,13 @@ pub struct Compiler<'g, 'a, F: Fields> {
     class: Option<ClassId>,
 }
 
-/// Whether a formula asks for the class of the object itself.
-pub(crate) fn asks_class(formula: &Formula) -> bool {
+/// Whether a formula tests the class of the object itself.
+pub(crate) fn tests_own_class(formula: &Formula) -> bool {
     match formula {
         Formula::InstanceOf(path, _) => path.steps.is_empty() && !path.is_host(),
-        Formula::Not(a) => asks_class(a),
+        Formula::Not(a) => tests_own_class(a),
         Formula::And(a, b) | Formula::Or(a, b) | Formula::Implies(a, b) | Formula::Iff(a, b) => {
-            asks_class(a) || asks_class(b)
+            tests_own_class(a) || tests_own_class(b)
         }
         _ => false,
     }

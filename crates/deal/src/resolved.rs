@@ -14,6 +14,7 @@
 use heaphound_heap::root::Part;
 use heaphound_heap::{ClassId, Value};
 
+use crate::diagnostic::Diagnostic;
 use crate::syntax::{AssertionKind, Fold, HostName, QuantifierKind, Severity, Span};
 
 /// All that a text says.
@@ -27,6 +28,8 @@ pub struct Resolved {
     pub labels: Vec<String>,
     /// Rules and statements, in the order of the text.
     pub rules: Vec<Rule>,
+    /// The classes that the text names and the heap does not know, and that are not optional.
+    pub unknown: Vec<Diagnostic>,
 }
 
 /// A place in [`Resolved::hosts`].
@@ -112,10 +115,15 @@ pub struct Program {
     /// Its quantifiers, in the order of the text: an outer one before those inside.
     pub quantifiers: Vec<Quantifier>,
     /// The paths outside all quantifiers that must lead to an object: where one does not,
-    /// the statement has no answer.
+    /// the statement cannot be checked.
     pub dereferences: Vec<Dereference>,
     /// The hosts that occur in it, each once.
     pub hosts: Vec<HostId>,
+    /// The labels that occur in it, each once.
+    pub labels: Vec<LabelId>,
+    /// The classes that it names and the heap does not know, and that are not optional: why it
+    /// cannot be checked. It is resolved as if they were empty.
+    pub unknown: Vec<Diagnostic>,
 }
 
 /// What a statement says.
@@ -139,9 +147,9 @@ pub enum Statement {
 /// A GC assertion.
 #[derive(Clone, PartialEq, Debug)]
 pub enum GcAssertion {
-    /// At most so many live instances.
+    /// At most that many live instances.
     Instances(ClassTarget, u64),
-    /// At most so many bytes in live instances.
+    /// At most that many bytes in live instances.
     Volume(ClassTarget, u64),
     /// One incoming reference at most.
     Unshared(Target),

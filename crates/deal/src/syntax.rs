@@ -74,6 +74,8 @@ pub struct Comment {
 pub enum Item {
     /// `let d = static:list;`
     Let(Let),
+    /// `optional class Order, Customer;`
+    Optional(Optional),
     /// `rule links-agree error "…": …;`
     Rule(Rule),
     /// A statement on its own: what `heaphound eval` and the API take.
@@ -89,6 +91,15 @@ pub struct Let {
     pub name: Name,
     /// What it stands for: a host name or variable, perhaps with fields behind it.
     pub value: Expr,
+}
+
+/// Names classes that a heap may not know: they then count as empty, in the whole text.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Optional {
+    /// All of it.
+    pub span: Span,
+    /// The classes; one at least.
+    pub classes: Vec<Name>,
 }
 
 /// A statement with a name, which must hold.

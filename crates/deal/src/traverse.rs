@@ -28,7 +28,7 @@ use heaphound_heap::trace::{self, Examiner, MAX_MARKS, Starts, Step};
 use crate::datum::Datum;
 use crate::interpret::Ground;
 use crate::plan::{Plans, decides};
-use crate::predicate::{Compiler, Predicate, Test, Truths, asks_class};
+use crate::predicate::{Compiler, Predicate, Test, Truths, tests_own_class};
 use crate::resolved::{
     Formula, Path, Program, Quantifier, QuantifierId, Relation, Resolved, Statement,
 };
@@ -162,16 +162,16 @@ pub struct Outcome<O> {
     /// for it, else none.
     pub overlap: Vec<O>,
     /// Whether what is dereferenced outside of all quantifiers is there.
-    pub answers: bool,
+    pub is_defined: bool,
 }
 
 impl<O> Outcome<O> {
-    /// Whether the assertion holds; none if it has no answer, or is none.
+    /// Whether the assertion holds; none if it cannot be checked, or is no assertion.
     pub fn holds(&self, program: &Program) -> Option<bool> {
         let Statement::Assertion(kind, formula) = &program.statement else {
             return None;
         };
-        if !self.answers {
+        if !self.is_defined {
             return None;
         }
         let disjoint = *kind != AssertionKind::Disjoint || !self.overlaps;
@@ -345,17 +345,17 @@ impl<'s, 'a, V: Readable> Texts<'s, 'a, V> {
         let mut outcomes = Vec::new();
         for (rule, &(text, place)) in rules.iter().enumerate() {
             let program = self.program((text, place));
-            let answers = self.grounds[text].can_dereference(&program.dereferences, None);
+            let is_defined = self.grounds[text].can_dereference(&program.dereferences, None);
             let truth = |it: &Quantifier| it.kind == QuantifierKind::Forall;
             outcomes.push(Outcome {
                 truths: program.quantifiers.iter().map(truth).collect(),
                 found: vec![Vec::new(); program.quantifiers.len()],
                 overlaps: false,
                 overlap: Vec::new(),
-                answers,
+                is_defined,
             });
             for (number, quantifier) in program.quantifiers.iter().enumerate() {
-                if answers && !quantifier.classes.is_empty() {
+                if is_defined && !quantifier.classes.is_empty() {
                     run.asked.push(Asked {
                         rule,
                         text,
@@ -479,7 +479,7 @@ fn says_disjoint(program: &Program) -> bool {
     is_said && program.relations.len() > 1
 }
 
-/// Whether a rule asks nothing of any object.
+/// Whether a rule tests no object.
 fn is_idle(program: &Program) -> bool {
     !says_disjoint(program) && program.quantifiers.iter().all(|it| it.classes.is_empty())
 }
@@ -571,8 +571,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
             self.tests(related, &decided)
         };
         let tests: Vec<_> = (0..=relations).map(tests).collect();
-        // Where nothing is tested any more, and no relations are to be told apart, there is nothing
-        // to be learned.
+        // Steps behind the last one that tests something, or watches for overlaps, are left out.
         let tested = tests.iter().rposition(|it| !it.tests.is_empty());
         let tested = tested.map_or(0, |last| last + 1);
         let ends = match self.watches {
@@ -632,7 +631,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
         }
     }
 
-    /// The steps of the first so many marks: a mark for each relation, and one for the rest.
+    /// The steps of the first `marks` marks. There is one for each relation, and one for the rest.
     fn plan(&self, marks: usize) -> trace::Plan<'static, V::Object> {
         let relations = self.relations.iter().enumerate().take(marks);
         let mut steps: Vec<_> = relations.flat_map(|(mark, it)| it.steps(mark)).collect();
@@ -693,7 +692,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
                     Predicate::Test(compiler.interpreted(&asked.decides)),
                     &range,
                 );
-            } else if asks_class(&asked.decides) {
+            } else if tests_own_class(&asked.decides) {
                 // What an object's class decides is decided for all of them.
                 for class in range {
                     let id = classes[class].id;
@@ -719,7 +718,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
             tests,
             lists,
             collect: self.collect,
-            // Where relations must be told apart, all of them are traced.
+            // To find overlaps, all relations are traced to their ends.
             ends: match self.collect || self.watches {
                 true => &[],
                 false => decided,

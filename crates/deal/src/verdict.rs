@@ -26,7 +26,7 @@ use crate::traverse::{Outcome, Setting, Sources, Texts, Traversal};
 /// Objects that are shown of those that break a rule.
 pub(crate) const MOST_SHOWN: usize = 5;
 
-/// Why a rule has no answer whose hosts lead to null.
+/// Why a rule is not checked whose hosts lead to null.
 pub(crate) const NULL: &str = "what stands outside of its quantifiers dereferences null";
 
 /// What came of a rule.
@@ -36,8 +36,8 @@ pub enum Verdict<O> {
     Holds,
     /// It does not.
     Fails(Box<Finding>),
-    /// It has no answer: why.
-    Unanswered(String),
+    /// It could not be checked, or answered: why.
+    NotChecked(String),
     /// It is a query, and this is what it found.
     Found(Answer<O>),
 }
@@ -45,9 +45,9 @@ pub enum Verdict<O> {
 /// What a query found.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Answer<O> {
-    /// Objects, in order: as many as it may tell, of so many.
+    /// Objects, in order: at most as many as the query's limit; and how many there are.
     Objects(Vec<O>, usize),
-    /// For each of these objects some values, as text; of so many.
+    /// The same, and some values of each object, as text.
     Rows(Vec<(O, Vec<String>)>, usize),
     /// A number, or the least or the largest of some values, which may be a string object;
     /// [`Datum::Absent`] if there are none.
@@ -126,8 +126,8 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         rule: &Rule,
         outcome: &Outcome<V::Object>,
     ) -> Verdict<V::Object> {
-        if !outcome.answers {
-            return Verdict::Unanswered(NULL.into());
+        if !outcome.is_defined {
+            return Verdict::NotChecked(NULL.into());
         }
         match &rule.program.statement {
             Statement::Query(query) => {
@@ -141,7 +141,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                     Verdict::Fails(Box::new(finding))
                 }
             },
-            _ => Verdict::Unanswered("it is not answered by a traversal".into()),
+            _ => Verdict::NotChecked("it is not answered by a traversal".into()),
         }
     }
 
@@ -250,7 +250,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         collect_paths(&quantifier.body, &mut paths);
         let variable = &quantifier.variable;
         let mut text = format!("{variable} = {}", self.setting.view.name_of(object));
-        let mut told: Vec<String> = Vec::new();
+        let mut shown: Vec<String> = Vec::new();
         for path in paths {
             // What lies on the way to it, too.
             for steps in 1..=path.steps.len() {
@@ -259,10 +259,10 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                     ..path.clone()
                 };
                 let name = self.path_name(&part, variable);
-                if !told.contains(&name) {
+                if !shown.contains(&name) {
                     let value = self.show(&self.ground.walk(&part, Some(object)));
                     let _ = write!(text, ", {name} = {value}");
-                    told.push(name);
+                    shown.push(name);
                 }
             }
         }
@@ -377,9 +377,9 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                 .unwrap_or(usize::MAX)
                 .min(found.len())
         });
-        let told = &found[..limit];
+        let listed = &found[..limit];
         match &query.select {
-            Select::Objects => Answer::Objects(told.to_vec(), found.len()),
+            Select::Objects => Answer::Objects(listed.to_vec(), found.len()),
             Select::Values(operands) => {
                 let row = |&object: &V::Object| {
                     let values = operands
@@ -387,7 +387,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                         .map(|operand| self.show(&self.ground.operand(operand, Some(object))));
                     (object, values.collect())
                 };
-                Answer::Rows(told.iter().map(row).collect(), found.len())
+                Answer::Rows(listed.iter().map(row).collect(), found.len())
             }
             Select::Count => Answer::Value(Datum::Plain(Value::Unsigned(found.len() as u64))),
             Select::Fold(fold, operand) => {

@@ -250,6 +250,8 @@ impl Names {
                     self.object(&binding.value);
                     self.lets.insert(binding.name.text.clone());
                 }
+                // Classes are not known before there is a heap.
+                Item::Optional(_) => {}
                 Item::Rule(rule) => self.statement(&rule.statement),
                 Item::Statement(statement) => self.statement(statement),
             }

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heaphound_deal::bind::Binder;
-use heaphound_deal::check::{Scope, compile};
+use heaphound_deal::check::{Scope, compile_rules};
 use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::evaluate::{Evaluation, Judged};
 use heaphound_deal::parse::parse;
@@ -296,7 +296,7 @@ impl Deal {
             let answers = judged.map_err(DealError::Unanswered)?.into_iter();
             let answers = answers.map(|(name, judged)| match judged.verdict {
                 Verdict::Found(answer) => Ok(answer.named(view)),
-                Verdict::Unanswered(why) => {
+                Verdict::NotChecked(why) => {
                     let why = format!("`{name}` was not answered: {why}");
                     Err(DealError::Unanswered(why))
                 }
@@ -309,10 +309,14 @@ impl Deal {
     /// How the text is evaluated.
     ///
     /// # Errors
-    /// If something is wrong with it.
+    /// If something is wrong with it, or it speaks of classes that the heap does not know.
     pub fn explain(&mut self, m: &mut Mutator<'_>) -> Result<String, DealError> {
         self.compile(m)?;
         let resolved = &self.compiled.as_ref().expect("it was just compiled").whole;
+        if !resolved.unknown.is_empty() {
+            let unknown = Diagnostics::new(&self.name, &self.text, resolved.unknown.clone());
+            return Err(DealError::Text(unknown));
+        }
         let plans = &Plans::new(resolved);
         let explain = Explain {
             text: &self.text,
@@ -354,7 +358,7 @@ impl Deal {
         for (name, value) in &self.values {
             scope = scope.bind_value(name, value.clone());
         }
-        let whole = compile(&self.name, &self.text, &scope).map_err(DealError::Text)?;
+        let whole = compile_rules(&self.name, &self.text, &scope).map_err(DealError::Text)?;
         let only = |wanted: fn(&Rule) -> bool| Resolved {
             rules: whole
                 .rules
@@ -394,7 +398,7 @@ impl Deal {
     fn evaluate(&mut self, view: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
         let judged = match self.judge(view, threads, |it| &it.rules) {
             Ok(judged) => judged,
-            Err(why) => return vec![unanswered(&self.title(), &why)],
+            Err(why) => return vec![not_checked(&self.title(), &why)],
         };
         let findings = judged.into_iter().filter_map(|(name, judged)| {
             let mut finding = match judged.verdict {
@@ -402,7 +406,7 @@ impl Deal {
                     finding.kind = name;
                     *finding
                 }
-                Verdict::Unanswered(why) => unanswered(&name, &why),
+                Verdict::NotChecked(why) => not_checked(&name, &why),
                 Verdict::Holds | Verdict::Found(_) => return None,
             };
             finding.notes.extend(judged.notes);
@@ -605,7 +609,7 @@ impl Registered {
     /// A note that what a host variable stood for has died.
     fn died(&self, name: &str) -> Finding {
         let why = format!("what `{name}` stood for has died, and it is no longer checked");
-        let mut note = unanswered(&self.deal.title(), &why);
+        let mut note = not_checked(&self.deal.title(), &why);
         note.severity = heaphound_heap::finding::Severity::Note;
         note
     }
@@ -615,8 +619,8 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A finding that there is no answer.
-fn unanswered(name: &str, why: &str) -> Finding {
+/// A finding that something was not checked.
+fn not_checked(name: &str, why: &str) -> Finding {
     Finding::new(
         "not-checked",
         heaphound_heap::finding::Severity::Warning,

@@ -166,7 +166,7 @@ impl<'a> AnswerJson<'a> {
 struct RulesJson<'a> {
     count: usize,
     failed: usize,
-    unanswered: usize,
+    not_checked: usize,
     list: Vec<RuleJson<'a>>,
     notes: &'a [String],
 }
@@ -176,7 +176,7 @@ impl<'a> From<&'a Rules> for RulesJson<'a> {
         Self {
             count: rules.count(),
             failed: rules.failed(),
-            unanswered: rules.unanswered(),
+            not_checked: rules.not_checked(),
             list: rules.list.iter().map(RuleJson::from).collect(),
             notes: &rules.notes,
         }

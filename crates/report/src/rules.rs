@@ -11,9 +11,16 @@ pub struct Rules {
     pub notes: Vec<String>,
     /// Whether text also lists the rules that hold.
     pub verbose: bool,
+    /// Whether rules that could not be checked are no reason to fail.
+    pub allows_unchecked: bool,
 }
 
 impl Rules {
+    /// Whether the job could not be done, because a rule could not be checked.
+    pub fn is_undecided(&self) -> bool {
+        self.not_checked() > 0 && !self.allows_unchecked
+    }
+
     /// Returns the number of rules. Questions are not counted.
     pub fn count(&self) -> usize {
         self.count_where(|verdict| !matches!(verdict, Verdict::Told))
@@ -24,9 +31,9 @@ impl Rules {
         self.count_where(|verdict| matches!(verdict, Verdict::Fails(_)))
     }
 
-    /// Returns how many rules and questions have no answer.
-    pub fn unanswered(&self) -> usize {
-        self.count_where(|verdict| matches!(verdict, Verdict::NoAnswer))
+    /// Returns how many rules could not be checked, and questions not answered.
+    pub fn not_checked(&self) -> usize {
+        self.count_where(|verdict| matches!(verdict, Verdict::NotChecked))
     }
 
     /// Returns the findings of the rules that do not hold.
@@ -52,7 +59,7 @@ pub struct Rule {
     pub place: String,
     /// Whether it holds.
     pub verdict: Verdict,
-    /// Why it has no answer; what a question found, in short.
+    /// Why it was not checked; what a question found, in short.
     pub message: String,
     /// What a question found.
     pub listed: Vec<String>,
@@ -69,8 +76,8 @@ pub enum Verdict {
     Holds,
     /// It does not. The finding says why.
     Fails(Box<Finding>),
-    /// It could not be decided.
-    NoAnswer,
+    /// It could not be checked.
+    NotChecked,
     /// It is a question, and was answered.
     Told,
 }
@@ -81,7 +88,7 @@ impl Verdict {
         match self {
             Self::Holds => "holds",
             Self::Fails(_) => "fails",
-            Self::NoAnswer => "no-answer",
+            Self::NotChecked => "not-checked",
             Self::Told => "told",
         }
     }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use heaphound_deal::check::compile;
+use heaphound_deal::check::compile_rules;
 use heaphound_deal::datum::Datum;
-use heaphound_deal::evaluate::{Evaluation, Judged};
+use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
 use heaphound_deal::resolved::Resolved;
 use heaphound_deal::verdict::{Answer, Verdict};
 use heaphound_heap::probe::ProbeError;
@@ -21,7 +21,11 @@ use crate::names::{Names, nearest};
 use crate::problem::{NAME_ASKER, Problem};
 use crate::progress::Progress;
 
-/// Check whether rules hold on a heap. Exits with 1 if a rule does not hold.
+/// Check whether rules hold on a heap. Exits with 1 if one does not, with 2 if one could not be
+/// checked.
+///
+/// A rule cannot be checked if it speaks of a class, a root or an object that the heap does not
+/// know, or of labels, which heaps in files do not have. The others are checked all the same.
 ///
 /// Rules are DeAL assertions, GC assertions and PHALANX expressions (docs/deal.md). A rule with the
 /// severity `note` does not change the exit code. A query is answered.
@@ -60,6 +64,10 @@ pub struct Args {
     /// List the rules that hold, too, and the object that makes an `exists` true.
     #[arg(long, short)]
     verbose: bool,
+
+    /// Exit as if rules that could not be checked were not there.
+    #[arg(long)]
+    allow_unchecked: bool,
 }
 
 impl Args {
@@ -86,24 +94,22 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let names = Names::of(&heap);
     let given = Bindings::read(&args.bind, &names)?;
     let asker = args.asker.thread(&names)?;
-    let compiled = compile_all(&sources, &given, &heap, asker)?;
+    let mut compiled = compile_all(&sources, &given, &heap, asker)?;
     check_names(args, &compiled)?;
     let mut rules = Rules {
         verbose: args.verbose,
+        allows_unchecked: args.allow_unchecked,
         ..Rules::default()
     };
-    for (source, (mut resolved, bindings)) in sources.iter().zip(compiled) {
-        let is_wanted = |it: &heaphound_deal::resolved::Rule| {
+    for (resolved, _) in &mut compiled {
+        resolved.rules.retain(|it| {
             args.only.is_empty() || it.name.as_ref().is_some_and(|it| args.only.contains(it))
-        };
-        resolved.rules.retain(is_wanted);
-        if !resolved.labels.is_empty() {
-            let name = &source.name;
-            let note = format!("{name} asks for labels, and heaps in files have none");
-            rules.notes.push(note);
-        }
+        });
+    }
+    let mut evaluations = Vec::new();
+    for (source, (resolved, bindings)) in sources.iter().zip(&compiled) {
         let mut evaluation =
-            Evaluation::new(&heap, &resolved, &source.text, &bindings).seek_unknown();
+            Evaluation::new(&heap, resolved, &source.text, bindings).note_unknown_values();
         if let Some(threads) = args.asker.threads() {
             evaluation = evaluation.threads(threads);
         }
@@ -113,7 +119,10 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         if args.verbose {
             evaluation = evaluation.show_witnesses();
         }
-        let judged = progress.of("checking", || evaluation.run());
+        evaluations.push(evaluation);
+    }
+    let evaluated = progress.of("checking", || evaluate_all(&evaluations));
+    for ((source, (resolved, _)), judged) in sources.iter().zip(&compiled).zip(evaluated.judged) {
         for (rule, judged) in resolved.rules.iter().zip(judged) {
             rules.list.push(result(&heap, source, rule, judged));
         }
@@ -151,9 +160,9 @@ fn compile_all(
     let mut compiled = Vec::new();
     let mut wrong = Vec::new();
     for Source { name, text } in sources {
-        match compile(name, text, &scope) {
+        match compile_rules(name, text, &scope) {
             Ok(resolved) => {
-                // A rule about something that does not exist has no answer; the others have.
+                // A rule that speaks of what is not there is not checked; the others are.
                 let bindings = binder.bind_present(&resolved);
                 compiled.push((resolved, bindings));
             }
@@ -207,8 +216,8 @@ fn result(
             finding.notes.append(&mut result.notes.clone());
             result.verdict = rules::Verdict::Fails(finding);
         }
-        Verdict::Unanswered(reason) => {
-            result.verdict = rules::Verdict::NoAnswer;
+        Verdict::NotChecked(reason) => {
+            result.verdict = rules::Verdict::NotChecked;
             if reason.contains(&ProbeError::NobodyAsks.to_string()) {
                 result.notes.push(NAME_ASKER.into());
             }

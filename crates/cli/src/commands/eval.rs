@@ -81,6 +81,10 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
 
     let resolved = compile(NAME, text, &given.scope(&heap))?;
     let rule = only(&resolved.rules)?;
+    if !resolved.labels.is_empty() {
+        let message = "the expression asks for labels, and heaps in files have none";
+        return Err(wrong(vec![Diagnostic::new(rule.span, message)]));
+    }
     let expression = Expression::of(&resolved, rule, Matching::Probes).ok_or_else(|| {
         let message = "this is not an expression but a statement of a rule file";
         wrong(vec![
@@ -114,9 +118,6 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }])
     })?;
     let mut notes = Vec::new();
-    if !resolved.labels.is_empty() {
-        notes.push("the expression asks for labels, and heaps in files have none".into());
-    }
     if let Some(span) = unknown {
         let place = text.get(span.start..span.end).unwrap_or(text);
         notes.push(format!(

@@ -128,17 +128,20 @@ fn one_statement_can_be_given_as_text() {
 #[test]
 fn all_mistakes_are_told_at_once() {
     check(
-        "check list.heap 'assertion(forall Nod x: x.nxt == d); rule a: dead(static:lits)'",
+        "check list.heap 'assertion(forall Nod x: x == d); rule a: forall Node x: x.nxt == d'",
         expect![[r#"
             error: statement:1:18: there is no class `Nod`
-              assertion(forall Nod x: x.nxt == d); rule a: dead(static:lits)
+              assertion(forall Nod x: x == d); rule a: forall Node x: x.nxt == d
                                ^^^ did you mean `Node`?
-            statement:1:27: no class has a field `nxt`
-              assertion(forall Nod x: x.nxt == d); rule a: dead(static:lits)
-                                        ^^^ did you mean `next`?
-            statement:1:34: `d` is not bound
-              assertion(forall Nod x: x.nxt == d); rule a: dead(static:lits)
-                                               ^ did you mean `x`?
+            statement:1:30: `d` is not bound
+              assertion(forall Nod x: x == d); rule a: forall Node x: x.nxt == d
+                                           ^ did you mean `x`?
+            statement:1:59: `Node` has no field `nxt`
+              assertion(forall Nod x: x == d); rule a: forall Node x: x.nxt == d
+                                                                        ^^^ did you mean `next`?
+            statement:1:66: `d` is not bound
+              assertion(forall Nod x: x == d); rule a: forall Node x: x.nxt == d
+                                                                               ^ did you mean `x`?
             exit code 2
         "#]],
     );
@@ -169,8 +172,8 @@ fn all_mistakes_are_told_at_once() {
     check(
         "check list.heap 'unshared(static:lits)'",
         expect![[r#"
-            no answer: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
-            1 rule, 0 failed, 1 without an answer
+            not checked: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
+            1 rule, 0 failed, 1 not checked
             exit code 2
         "#]],
     );
@@ -199,7 +202,7 @@ fn a_name_that_is_not_there_spoils_what_is_said_of_it() {
     check(
         "check list.heap 'unshared(static:lits); dead(static:lits); dead(Node#77); instances(Node) <= 1'",
         expect![[r#"
-            no answer: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
+            not checked: unshared(static:lits): there is no root `static:lits` (did you mean `static:list`?)
             holds: dead(static:lits)
               note: there is no `static:lits` in the heap (did you mean `static:list`?)
             holds: dead(Node#77)
@@ -215,7 +218,7 @@ fn a_name_that_is_not_there_spoils_what_is_said_of_it() {
               note: 4 instances of Node live; the assertion allows 1
               place: statement:1:58
               fingerprint: fb0ab9b4d43552ea
-            4 rules, 1 failed, 1 without an answer
+            4 rules, 1 failed, 1 not checked
             exit code 2
         "#]],
     );
@@ -242,9 +245,9 @@ fn what_has_no_answer_is_an_error_and_the_rest_is_told() {
     check(
         "check list.heap 'is_thread_owned(Node#4); dom(Node#3.next.prev, Node#1); instances(Node) <= 1'",
         expect![[r#"
-            no answer: is_thread_owned(Node#4): `Node#4`: the question is about the asking thread, and no thread was named as such
+            not checked: is_thread_owned(Node#4): `Node#4`: the question is about the asking thread, and no thread was named as such
               note: name one, as in `--as thread:main`
-            no answer: dom(Node#3.next.prev, Node#1): `Node#3.next.prev`: something is read of null here
+            not checked: dom(Node#3.next.prev, Node#1): `Node#3.next.prev`: something is read of null here
             error[assertion]: the assertion does not hold
               objects: Node#1, Node#2, Node#3, Node#4
               2 held like this:
@@ -256,7 +259,7 @@ fn what_has_no_answer_is_an_error_and_the_rest_is_told() {
               note: 4 instances of Node live; the assertion allows 1
               place: statement:1:57
               fingerprint: fb0ab9b4d43552ea
-            3 rules, 1 failed, 2 without an answer
+            3 rules, 1 failed, 2 not checked
             exit code 2
         "#]],
     );
@@ -273,8 +276,71 @@ fn a_label_is_not_in_a_file() {
     check(
         "check list.heap 'assertion(forall Node x: !(x is processed))'",
         expect![[r#"
-              note: statement asks for labels, and heaps in files have none
-            1 rule, which holds
+            not checked: assertion(forall Node x: !(x is processed)): it asks for the label `processed`, and heaps in files have no labels
+            1 rule, 0 failed, 1 not checked
+            exit code 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_class_that_is_not_there_spoils_what_is_said_of_it() {
+    check(
+        "check list.heap 'forall Nod x: x.nxt != Open; instances(Nod) <= 1; dead(Nod#3); instances(Node) <= 9'",
+        expect![[r#"
+            not checked: forall Nod x: x.nxt != Open: there is no class `Nod` (did you mean `Node`?)
+            not checked: instances(Nod) <= 1: there is no class `Nod` (did you mean `Node`?)
+            not checked: dead(Nod#3): there is no class `Nod` (did you mean `Node`?)
+            4 rules, 0 failed, 3 not checked
+            exit code 2
+        "#]],
+    );
+    check(
+        "check list.heap 'forall Nod x: x.nxt != Open; instances(Node) <= 9' --allow-unchecked",
+        expect![[r#"
+            not checked: forall Nod x: x.nxt != Open: there is no class `Nod` (did you mean `Node`?)
+            2 rules, 0 failed, 1 not checked
+        "#]],
+    );
+    check(
+        "check list.heap 'forall Nod x: x.nxt != Open; instances(Node) <= 1' --allow-unchecked",
+        expect![[r#"
+            not checked: forall Nod x: x.nxt != Open: there is no class `Nod` (did you mean `Node`?)
+            error[assertion]: the assertion does not hold
+              objects: Node#1, Node#2, Node#3, Node#4
+              2 held like this:
+                static:list → List#1 .head → Node#1 .next → Node#2
+              1 held like this:
+                thread:main[2] → Node#4
+              1 held like this:
+                static:list → List#1 .head → Node#1
+              note: 4 instances of Node live, and 1 may
+              place: statement:1:30
+              fingerprint: fb0ab9b4d43552ea
+            2 rules, 1 failed, 1 not checked
+            exit code 1
+        "#]],
+    );
+}
+
+#[test]
+fn an_optional_class_that_is_not_there_is_empty() {
+    check(
+        "check list.heap 'optional class Nod, Knot; forall Nod x: x.nxt != Open; instances(Nod) <= 1; exists Knot x: true'",
+        expect![[r#"
+            error[assertion]: the assertion does not hold
+              note: no object satisfies `exists Knot x: true`
+              place: statement:1:77
+              fingerprint: 6965d7dd6a64cffd
+            3 rules, 1 failed
+            exit code 1
+        "#]],
+    );
+    check(
+        "check list.heap 'optional class Nod; query Nod x: x.nxt == null select x.data, x.size; query Nod x select sum(x.size)'",
+        expect![[r#"
+            query Nod x: x.nxt == null select x.data, x.size: no objects
+            query Nod x select sum(x.size): 0
         "#]],
     );
 }

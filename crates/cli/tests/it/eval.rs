@@ -238,8 +238,10 @@ fn heaps_in_files_have_no_labels() {
     crate::check(
         "eval list.heap 'forall Node x: !(x is done)'",
         expect![[r#"
-            yes: the expression is true
-              note: the expression asks for labels, and heaps in files have none
+            error: expression:1:1: the expression asks for labels, and heaps in files have none
+              forall Node x: !(x is done)
+              ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            exit code 2
         "#]],
     );
 }

@@ -5,7 +5,7 @@ use heaphound_heap::Value;
 use super::kinds::Kinds;
 use super::{Checker, Term};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::resolved::{Compare, CompareBy, CompareOp, Constant, Formula, Operand};
+use crate::resolved::{Compare, CompareBy, CompareOp, Constant, Formula, Operand, QuantifierId};
 use crate::syntax::{BinaryOp, Expr, ExprKind, Span};
 
 impl Checker<'_> {
@@ -110,6 +110,14 @@ impl Checker<'_> {
         let ExprKind::Name(name) = &expr.kind else {
             return Term::Wrong;
         };
+        // It may be a variant of an enum that only a class has that the heap does not know.
+        let is_empty = |it: &(String, QuantifierId)| {
+            let classes = &self.quantifiers[it.1.0 as usize].classes;
+            classes.is_empty()
+        };
+        if matches!(other, Term::Wrong) && self.variables.iter().any(is_empty) {
+            return Term::Wrong;
+        }
         let enums = match other {
             Term::Value(_, kinds) => kinds.enums.as_slice(),
             _ => &[],

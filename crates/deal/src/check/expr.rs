@@ -75,7 +75,7 @@ impl Checker<'_> {
     fn instance_of(&mut self, of: &Expr, class: &Name) -> Option<Term> {
         let path = self.object(of);
         let classes = self.range(Some(class));
-        // An unknown class was reported.
+        // A class that is wrong was reported.
         let is_known = class.text == "Object" || !classes.is_all();
         let path = path.filter(|_| is_known)?;
         Some(Term::Formula(Formula::InstanceOf(path, classes)))
@@ -87,7 +87,7 @@ impl Checker<'_> {
     }
 
     fn literal(&mut self, objects: &[Expr]) -> Option<Term> {
-        // All of them, so that all mistakes are told.
+        // All of them, so that all mistakes are reported.
         let objects: Vec<Option<Path>> = objects.iter().map(|it| self.object(it)).collect();
         let objects: Option<Vec<Path>> = objects.into_iter().collect();
         Some(Term::Set(Set::Literal(objects?)))
@@ -177,15 +177,16 @@ impl Checker<'_> {
         if known.is_none() {
             labels.push(label.text.clone());
         }
+        self.labels.push(LabelId(id as u32));
         LabelId(id as u32)
     }
 
     /// What takes a traversal of its own has no place in an assertion.
     fn not_in_assertion(&mut self, span: Span, what: &str) {
         // Once for all that is in it.
-        let inside = span.end <= self.told_until;
+        let inside = span.end <= self.reported_until;
         if self.assertion.is_some() && !inside {
-            self.told_until = span.end;
+            self.reported_until = span.end;
             let message = format!("an assertion takes one traversal, and {what} takes its own");
             let hint = "as an expression, without `assertion(…)`, it is fine";
             self.report(Diagnostic::new(span, message).hint(hint));
@@ -311,6 +312,8 @@ impl Checker<'_> {
         let own = &mut self.quantifiers[id.0 as usize];
         own.dereferences.sort_by_key(|it| it.path.steps.len());
         match (body, range) {
+            // Of no object nothing is asked.
+            (None, _) | (_, Some(None)) if own.classes.is_empty() => {}
             (None, _) | (_, Some(None)) => return None,
             (Some(body), range) => {
                 own.body = body;

@@ -20,6 +20,8 @@ pub struct Kinds {
     pub enums: Vec<&'static [&'static str]>,
     /// Memory that nobody can look into.
     pub opaque: bool,
+    /// An object of a class that the heap does not know: its fields can be anything.
+    pub unknown: bool,
 }
 
 impl Kinds {
@@ -33,7 +35,15 @@ impl Kinds {
             text: false,
             enums: Vec::new(),
             opaque: false,
+            unknown: false,
         }
+    }
+
+    /// An object of a class that the heap does not know.
+    pub fn unknown() -> Self {
+        let unknown = true;
+        let objects = Self::objects(ClassSet::all());
+        Self { unknown, ..objects }
     }
 
     /// An object of these classes.

@@ -1,7 +1,7 @@
 //! Paths: variables and the fields behind them.
 
 use super::kinds::Kinds;
-use super::{Checker, Term};
+use super::{Bound, Checker, Class, Term};
 use crate::diagnostic::Diagnostic;
 use crate::resolved::{
     ClassSet, Constant, Dereference, Field, FieldId, FieldPlace, Host, HostId, HostSource, Operand,
@@ -33,15 +33,24 @@ impl Checker<'_> {
         let variable = self.variables.iter().rev().find(|(it, _)| it == name);
         if let Some(&(_, id)) = variable {
             let classes = self.quantifiers[id.0 as usize].classes.clone();
+            let kinds = match classes.is_empty() {
+                true => Kinds::unknown(),
+                false => Kinds::objects(classes),
+            };
             let path = Path {
                 span,
                 start: Start::Variable(id),
                 steps: Vec::new(),
             };
-            return Some((path, Kinds::objects(classes)));
+            return Some((path, kinds));
         }
         if let Some(bound) = self.lets.get(name) {
-            let (path, kinds) = bound.clone()?;
+            let Bound {
+                path,
+                kinds,
+                unknown,
+            } = bound.clone()?;
+            self.unknown.extend(unknown);
             if let Start::Host(host) = path.start {
                 self.hosts.push(host);
             }
@@ -73,16 +82,19 @@ impl Checker<'_> {
 
     /// A root or an object by its name in reports.
     pub(super) fn host_name(&mut self, name: &HostName, span: Span) -> Option<(Path, Kinds)> {
-        let classes = match name {
-            HostName::Root { .. } => ClassSet::all(),
+        let kinds = match name {
+            HostName::Root { .. } => Kinds::objects(ClassSet::all()),
             HostName::Object { class, .. } => {
                 let text = class.clone();
-                let (_, classes) = self.class(&Name { span, text }, true)?;
-                classes
+                match self.class(&Name { span, text }, true) {
+                    Class::Known(_, classes) => Kinds::objects(classes),
+                    Class::Unknown => Kinds::unknown(),
+                    Class::Wrong => return None,
+                }
             }
         };
         let path = self.host(HostSource::Named(name.clone()), span);
-        Some((path, Kinds::objects(classes)))
+        Some((path, kinds))
     }
 
     /// The path that is an object from outside.
@@ -97,7 +109,7 @@ impl Checker<'_> {
                 may_be_gone: true,
             });
         }
-        hosts[id].may_be_gone &= self.asks_death;
+        hosts[id].may_be_gone &= self.asserts_death;
         self.hosts.push(HostId(id as u32));
         Path {
             span,
@@ -119,7 +131,7 @@ impl Checker<'_> {
         field: &Name,
         span: Span,
     ) -> Option<(Path, Kinds)> {
-        if field.text.is_empty() {
+        if field.text.is_empty() || kinds.unknown {
             return None;
         }
         if !kinds.is_object() {
@@ -210,6 +222,9 @@ impl Checker<'_> {
             }
         }
         let (mut path, kinds) = self.path(of)?;
+        if kinds.unknown {
+            return None;
+        }
         let classes = self.scope.classes.iter();
         let mut arrays = classes
             .filter(|it| kinds.classes.has(it.id))

@@ -1,10 +1,11 @@
 //! Files: bindings, rules, statements.
 
 use super::kinds::Kinds;
-use super::{Checker, Term};
+use super::{Bound, Checker, Class, Term};
 use crate::diagnostic::Diagnostic;
 use crate::resolved::{
-    ClassTarget, Formula, GcAssertion, Program, Query, Rule, Select, Statement, Target,
+    self, ClassTarget, Formula, GcAssertion, Operand, Program, Query, Rule, Select, Statement,
+    Target,
 };
 use crate::syntax::{
     self, Constant, Expr, ExprKind, File, Fold, GcAssertionKind, Item, Limit, Name, QuantifierKind,
@@ -14,19 +15,26 @@ use crate::syntax::{
 impl Checker<'_> {
     pub(super) fn file(&mut self, file: &File) {
         for item in &file.items {
+            if let Item::Optional(it) = item {
+                let names = it.classes.iter().map(|it| it.text.clone());
+                self.optional.extend(names);
+            }
+        }
+        for item in &file.items {
             match item {
                 Item::Let(it) => self.binding(it),
+                Item::Optional(_) => {}
                 Item::Rule(it) => self.rule(it),
                 Item::Statement(it) => {
                     let statement = self.statement(it);
                     let program = self.program(statement);
-                    self.resolved.rules.extend(program.map(|program| Rule {
+                    self.resolved.rules.push(Rule {
                         span: it.span(),
                         name: None,
                         severity: Severity::default(),
                         message: None,
                         program,
-                    }));
+                    });
                 }
             }
         }
@@ -56,9 +64,15 @@ impl Checker<'_> {
             }
             is_object
         });
-        self.lets.insert(name.text.clone(), value);
-        // It occurs where the name does.
+        // What it mentions occurs where the name does.
+        let unknown = std::mem::take(&mut self.unknown);
         self.hosts.clear();
+        let bound = value.map(|(path, kinds)| Bound {
+            path,
+            kinds,
+            unknown,
+        });
+        self.lets.insert(name.text.clone(), bound);
     }
 
     fn rule(&mut self, rule: &syntax::Rule) {
@@ -88,30 +102,36 @@ impl Checker<'_> {
             other => other,
         };
         let program = self.program(statement);
-        self.resolved.rules.extend(program.map(|program| Rule {
+        self.resolved.rules.push(Rule {
             span: rule.span,
             name: Some(name.text.clone()),
             severity: rule.severity.unwrap_or_default(),
             message: rule.message.as_ref().map(|it| it.text.clone()),
             program,
-        }));
+        });
     }
 
-    /// Gathers what a statement numbered, and starts anew.
-    fn program(&mut self, statement: Option<Statement>) -> Option<Program> {
+    /// Gathers what a statement numbered, and starts anew. A statement that was not understood was
+    /// reported, or speaks of a class that the heap does not know.
+    fn program(&mut self, statement: Option<Statement>) -> Program {
         let relations = std::mem::take(&mut self.relations);
         let quantifiers = std::mem::take(&mut self.quantifiers);
         let dereferences = std::mem::take(&mut self.dereferences);
         let mut hosts = std::mem::take(&mut self.hosts);
         hosts.sort_unstable();
         hosts.dedup();
-        Some(Program {
-            statement: statement?,
+        let mut labels = std::mem::take(&mut self.labels);
+        labels.sort_unstable();
+        labels.dedup();
+        Program {
+            statement: statement.unwrap_or(Statement::Formula(Formula::Constant(true))),
             relations,
             quantifiers,
             dereferences,
             hosts,
-        })
+            labels,
+            unknown: std::mem::take(&mut self.unknown),
+        }
     }
 
     fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
@@ -123,7 +143,7 @@ impl Checker<'_> {
                 self.all_quantified(&it.formula);
                 Some(Statement::Assertion(it.kind, formula?))
             }
-            syntax::Statement::Gc(it) => self.gc(&it.kind).map(Statement::Gc),
+            syntax::Statement::Gc(it) => self.gc(&it.kind),
             syntax::Statement::Query(it) => self.query(it).map(Statement::Query),
             syntax::Statement::Expr(it) => match self.term(it) {
                 Term::Formula(formula) => Some(Statement::Formula(formula)),
@@ -157,7 +177,7 @@ impl Checker<'_> {
                 let hint = "write `forall Node x: …` or `exists Node x: …`";
                 self.report(Diagnostic::new(expr.span, message).hint(hint));
             }
-            // Told where they were met, if they are wrong here.
+            // Reported where they were met, if they are wrong here.
             _ => (),
         }
     }
@@ -183,7 +203,20 @@ impl Checker<'_> {
         self.variables.pop();
         let own = &mut self.quantifiers[found.0 as usize];
         own.dereferences.sort_by_key(|it| it.path.steps.len());
-        own.body = body?;
+        // Of no object nothing is asked.
+        let nothing = own.classes.is_empty();
+        let select = match &query.select {
+            syntax::Select::Fold(_, fold, _) if nothing => {
+                let null = Operand::Constant(resolved::Constant::Null);
+                select.or(Some(Select::Fold(*fold, null)))
+            }
+            _ if nothing => select.or(Some(Select::Objects)),
+            _ => select,
+        };
+        own.body = match body {
+            None if nothing => Formula::Constant(true),
+            body => body?,
+        };
         Some(Query {
             found,
             select: select?,
@@ -208,7 +241,7 @@ impl Checker<'_> {
     }
 
     /// Something that a query tells of an object.
-    fn selected(&mut self, expr: &Expr) -> Option<(crate::resolved::Operand, Kinds)> {
+    fn selected(&mut self, expr: &Expr) -> Option<(Operand, Kinds)> {
         match self.term(expr) {
             Term::Value(value, kinds) => Some((value, kinds)),
             Term::Wrong => None,
@@ -221,33 +254,42 @@ impl Checker<'_> {
         }
     }
 
-    fn gc(&mut self, kind: &GcAssertionKind) -> Option<GcAssertion> {
-        match kind {
+    /// A GC assertion. An empty class breaks none.
+    fn gc(&mut self, kind: &GcAssertionKind) -> Option<Statement> {
+        let assertion = match kind {
             GcAssertionKind::Instances(target, limit) => {
                 let class = self.class_target(target);
-                let limit = self.limit(limit, false);
-                Some(GcAssertion::Instances(class?, limit?))
+                let limit = self.limit(limit, false)?;
+                class?.map(|it| GcAssertion::Instances(it, limit))
             }
             GcAssertionKind::Volume(target, limit) => {
                 let class = self.class_target(target);
-                let limit = self.limit(limit, true);
-                Some(GcAssertion::Volume(class?, limit?))
+                let limit = self.limit(limit, true)?;
+                class?.map(|it| GcAssertion::Volume(it, limit))
             }
-            GcAssertionKind::Unshared(target) => Some(GcAssertion::Unshared(self.target(target)?)),
+            GcAssertionKind::Unshared(target) => self.target(target)?.map(GcAssertion::Unshared),
             GcAssertionKind::Dead(target) => {
-                self.asks_death = matches!(target.what.kind, ExprKind::Host(_));
+                self.asserts_death = matches!(target.what.kind, ExprKind::Host(_));
                 let target = self.target(target);
-                self.asks_death = false;
-                Some(GcAssertion::Dead(target?))
+                self.asserts_death = false;
+                target?.map(GcAssertion::Dead)
             }
             GcAssertionKind::OwnedBy(owner, ownee) => {
                 let (owner, ownee) = (self.target(owner), self.target(ownee));
-                Some(GcAssertion::OwnedBy(owner?, ownee?))
+                match (owner?, ownee?) {
+                    (Some(owner), Some(ownee)) => Some(GcAssertion::OwnedBy(owner, ownee)),
+                    // What is owned has no owner, and must not live.
+                    (None, Some(ownee)) => Some(GcAssertion::Dead(ownee)),
+                    (_, None) => None,
+                }
             }
-        }
+        };
+        let holds = Statement::Formula(Formula::Constant(true));
+        Some(assertion.map_or(holds, Statement::Gc))
     }
 
-    fn class_target(&mut self, target: &syntax::Target) -> Option<ClassTarget> {
+    /// A class that a GC assertion is about; `Some(None)` if the heap does not know it.
+    fn class_target(&mut self, target: &syntax::Target) -> Option<Option<ClassTarget>> {
         let span = target.what.span;
         let Some(text) = target.what.as_class() else {
             if target.what.kind != ExprKind::Wrong {
@@ -255,16 +297,20 @@ impl Checker<'_> {
             }
             return None;
         };
-        let (class, classes) = self.class(&Name { span, text }, target.only)?;
-        Some(ClassTarget {
-            class,
-            classes,
-            subclasses: !target.only,
-        })
+        match self.class(&Name { span, text }, target.only) {
+            Class::Known(class, classes) => Some(Some(ClassTarget {
+                class,
+                classes,
+                subclasses: !target.only,
+            })),
+            Class::Unknown => Some(None),
+            Class::Wrong => None,
+        }
     }
 
-    /// A host variable before a class of the same name.
-    fn target(&mut self, target: &syntax::Target) -> Option<Target> {
+    /// A host variable before a class of the same name; `Some(None)` if it is a class that the heap
+    /// does not know.
+    fn target(&mut self, target: &syntax::Target) -> Option<Option<Target>> {
         let mut first = &target.what;
         while let ExprKind::Field(of, _) | ExprKind::Element(of, _) = &first.kind {
             first = of;
@@ -278,7 +324,8 @@ impl Checker<'_> {
             if target.only {
                 self.wrong(target.span, "`only` is for classes, and this is an object");
             }
-            return self.object(&target.what).map(Target::Object);
+            let object = self.object(&target.what);
+            return object.map(|it| Some(Target::Object(it)));
         }
         if let Some(text) = target.what.as_class()
             && self.classes_named(&text).is_empty()
@@ -289,10 +336,11 @@ impl Checker<'_> {
             let lets = self.lets.keys().map(String::as_str);
             let known = classes.chain(hosts).chain(lets);
             let diagnostic = Diagnostic::new(target.what.span, message).meant(&text, known);
-            self.report(diagnostic);
-            return None;
+            self.is_unknown(&text, diagnostic);
+            return Some(None);
         }
-        self.class_target(target).map(Target::Class)
+        let class = self.class_target(target)?;
+        Some(class.map(Target::Class))
     }
 
     fn limit(&mut self, limit: &Limit, is_volume: bool) -> Option<u64> {

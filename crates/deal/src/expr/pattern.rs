@@ -123,8 +123,8 @@ fn any<'p>(program: &'p Program, formula: &'p Formula) -> Option<(Matched<'p>, b
     }
 }
 
-/// What a set that has at least so many says; the flag tells whether it is so if the probe
-/// says yes.
+/// The probe that says whether a set has at least `least` objects; the flag is false if the probe
+/// says the opposite.
 fn sized(set: &Set, least: usize) -> Option<(Matched<'_>, bool)> {
     match (set, least) {
         (Set::Pred(path), 1) => Some((Matched::Heap(path), true)),
@@ -139,8 +139,8 @@ fn sized(set: &Set, least: usize) -> Option<(Matched<'_>, bool)> {
     }
 }
 
-/// A comparison of a set's size with a constant, as: it has at least so many, or (with the
-/// flag false) it has not.
+/// A comparison of a set's size with a constant, as: the set has at least that many objects, or
+/// (with the flag false) it has not.
 pub(super) fn at_least(compare: &Compare) -> Option<(&Set, usize, bool)> {
     let (set, op, constant) = match (&compare.left, &compare.right) {
         (Operand::Size(set), Operand::Constant(constant)) => (set, compare.op, constant),

@@ -309,7 +309,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         avoid.map(|it| self.set(it)).unwrap_or_default()
     }
 
-    /// Whether a set has an object, which depends on these variables. Where nobody asks the
+    /// Whether a set has an object, which depends on these variables. Where nothing asks the
     /// set about another, a search ends as soon as it is found.
     fn has(&mut self, set: &SetNode<'p>, object: T::Object, of: &[QuantifierId]) -> bool {
         match &set.kind {
@@ -344,7 +344,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         all
     }
 
-    /// What points at an object, for somebody who asks for many.
+    /// What points at an object, where this is needed for many objects.
     fn pointing_at(&mut self, object: T::Object) -> ObjectSet<T::Object> {
         if self.pointing.is_none() {
             let live = self.live();

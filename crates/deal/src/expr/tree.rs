@@ -27,7 +27,7 @@ pub(super) enum Truth<'p> {
     Iff(Box<Truth<'p>>, Box<Truth<'p>>),
     Flag(&'p Path),
     Compare(&'p Compare, Number<'p>, Number<'p>),
-    /// Whether a set has at least so many.
+    /// Whether a set has at least that many objects.
     AtLeast(SetNode<'p>, usize),
     InstanceOf(&'p Path, &'p ClassSet),
     Label(&'p Path, LabelId),
@@ -107,7 +107,7 @@ pub(super) struct Dom<'p> {
     pub above: Above<'p>,
     pub below: &'p Path,
     pub depends: Depends,
-    /// Nobody asks about this dominator again.
+    /// This dominator is needed only once.
     pub once: bool,
     /// Where it is kept what the dominator reaches, and what others reach.
     pub slots: [usize; 2],

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, nearest};
 use crate::lexer::{TokenKind, continues_word};
 use crate::syntax::{
     Assertion, AssertionKind, Expr, ExprKind, Fold, GcAssertion, GcAssertionKind, Item, Let, Limit,
-    Name, Query, Rule, Select, Severity, Statement, Target,
+    Name, Optional, Query, Rule, Select, Severity, Statement, Target,
 };
 
 /// The names of GC assertions.
@@ -45,6 +45,15 @@ impl Parser<'_> {
             let value = self.binary(6).expr;
             let span = self.since(start);
             return Item::Let(Let { span, name, value });
+        }
+        if self.eat_word("optional") {
+            self.advance();
+            let mut classes = vec![self.class()];
+            while self.eat(",") {
+                classes.push(self.class());
+            }
+            let span = self.since(start);
+            return Item::Optional(Optional { span, classes });
         }
         self.advance();
         let name = self.rule_name();

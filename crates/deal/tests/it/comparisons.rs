@@ -2,9 +2,11 @@
 //! in which not all is known, or of a kind.
 
 use heaphound_deal::bind::Binder;
-use heaphound_deal::check::{Scope, compile};
-use heaphound_deal::evaluate::{Evaluation, Judged};
-use heaphound_deal::verdict::Verdict;
+use heaphound_deal::check::{Scope, compile, compile_rules};
+use heaphound_deal::datum::Datum;
+use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
+use heaphound_deal::verdict::{Answer, Verdict};
+use heaphound_heap::Value;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 
@@ -19,7 +21,7 @@ fn judged(heap: &Snapshot, text: &str) -> Vec<Judged<ObjectId>> {
     let binder = Binder::of(heap).objects(|class, number| heap.find(class, number));
     let bindings = binder.bind_present(&resolved);
     let evaluation = Evaluation::new(heap, &resolved, text, &bindings);
-    evaluation.seek_unknown().run()
+    evaluation.note_unknown_values().run()
 }
 
 /// Whether a formula holds as an assertion and as an expression, and how many notes come with it.
@@ -132,7 +134,7 @@ fn a_missing_name_spoils_other_rules() {
          query Node x: x != old;
          query Node x select count();",
     );
-    let missing = Verdict::Unanswered("there is no root `static:old`".into());
+    let missing = Verdict::NotChecked("there is no root `static:old`".into());
     for (place, judged) in all.iter().enumerate() {
         match place {
             0 | 2 | 3 | 6 | 7 => assert_eq!(judged.verdict, missing, "{place}"),
@@ -154,4 +156,119 @@ fn a_misspelt_name_is_dead() {
     let notes: Vec<&String> = all.iter().flat_map(|it| &it.notes).collect();
     let hinted = "there is no `static:cahce` in the heap (did you mean `static:cache`?)";
     assert_eq!(notes, [hinted, "there is no `static:orders` in the heap"]);
+}
+
+/// What came of each rule of a text, of whose classes the heap may not know some.
+fn checked(heap: &Snapshot, text: &str) -> Vec<Judged<ObjectId>> {
+    let resolved = compile_rules("it", text, &Scope::new(heap.classes())).unwrap();
+    let binder = Binder::of(heap).objects(|class, number| heap.find(class, number));
+    let bindings = binder.bind_present(&resolved);
+    Evaluation::new(heap, &resolved, text, &bindings).run()
+}
+
+const UNKNOWN: &str = "
+    rule all: assertion(forall Nod x: x.open.lid[3] == Red && x.size > 3);
+    rule some: !(exists Nod x: x.next.open && x != Nod#7.next);
+    rule count: (num_of Nod x: x.open == {x.next}.size()) == 0;
+    rule few: instances(Nod) <= 1;
+    rule small: volume(only Nod) < 3 MiB;
+    rule dead: dead(Nod);
+    rule one-dead: dead(Nod#3);
+    rule owned: owned_by(Node, Nod);
+    rule is: forall Node x: !(x instanceof Nod);
+";
+
+#[test]
+fn an_unknown_class_spoils_only_what_is_said_of_it() {
+    let heap = read("root static:list -> Node#1\nNode#1.next -> Node#2");
+    let all = checked(
+        &heap,
+        &format!(
+            "{UNKNOWN} rule known: instances(Node) <= 2; let n = Nod#1; rule let: reach(n).size() > 0;"
+        ),
+    );
+    let is_checked: Vec<bool> = all
+        .iter()
+        .map(|it| match &it.verdict {
+            Verdict::NotChecked(why) => {
+                let hint = "(did you mean `Node`?)";
+                assert!(why.contains("`Nod`") && why.ends_with(hint), "{why}");
+                false
+            }
+            other => *other == Verdict::Holds,
+        })
+        .collect();
+    assert_eq!(is_checked.iter().position(|it| *it), Some(9), "{all:?}");
+    assert_eq!(is_checked.iter().filter(|it| **it).count(), 1, "{all:?}");
+    // Whoever needs to know all classes is told of all that are unknown.
+    let wrong = compile("it", UNKNOWN, &Scope::new(heap.classes())).unwrap_err();
+    assert_eq!(wrong.list.len(), 10, "{wrong}");
+}
+
+#[test]
+fn an_unknown_class_that_is_optional_is_empty() {
+    let heap = read("root static:list -> Node#1\nNode#1.next -> Node#2");
+    // The second reads a field of an object that is not there.
+    let text = format!("{UNKNOWN} optional class Nod;");
+    for (place, judged) in checked(&heap, &text).iter().enumerate() {
+        match place {
+            1 => {
+                let missing = Verdict::NotChecked("there is no object `Nod#7`".into());
+                assert_eq!(judged.verdict, missing);
+            }
+            _ => assert_eq!(judged.verdict, Verdict::Holds, "{place}"),
+        }
+    }
+    let all = checked(
+        &heap,
+        "optional class Nod;
+         assertion(exists Nod x: x.open);
+         (num_of Nod x: x.open) > 0;
+         owned_by(Nod, Node);
+         unshared(Nod);
+         query Nod x: x.open select x.lid;
+         query Nod x select count();
+         query Nod x select min(x.size)",
+    );
+    let verdicts: Vec<&Verdict<ObjectId>> = all.iter().map(|it| &it.verdict).collect();
+    for judged in &all[..3] {
+        assert!(matches!(judged.verdict, Verdict::Fails(_)), "{judged:?}");
+    }
+    assert_eq!(verdicts[3], &Verdict::Holds);
+    assert_eq!(verdicts[4], &Verdict::Found(Answer::Objects(Vec::new(), 0)));
+    let none = Datum::Plain(Value::Unsigned(0));
+    assert_eq!(verdicts[5], &Verdict::Found(Answer::Value(none)));
+    assert_eq!(verdicts[6], &Verdict::Found(Answer::Value(Datum::Absent)));
+}
+
+#[test]
+fn a_rule_about_an_empty_class_makes_no_traversal() {
+    let heap = read("root static:list -> Node#1\nNode#1.next -> Node#2");
+    let text = "optional class Nod; assertion(forall Nod x: reach[static:list](x) -> x.open)";
+    let resolved = compile_rules("it", text, &Scope::new(heap.classes())).unwrap();
+    let bindings = Binder::of(&heap).bind_present(&resolved);
+    let evaluation = Evaluation::new(&heap, &resolved, text, &bindings);
+    let evaluated = evaluate_all(&[evaluation]);
+    assert_eq!(evaluated.judged[0][0].verdict, Verdict::Holds);
+    assert_eq!(evaluated.traversals, 0);
+}
+
+#[test]
+fn a_label_that_nobody_gives_spoils_only_what_asks_for_it() {
+    let heap = read("root static:list -> Node#1\nNode#1.next -> Node#2");
+    let text =
+        "assertion(forall Node x: !(x is hot)); forall Node x: x is cold; instances(Node) <= 2";
+    let all = checked(&heap, text);
+    for judged in &all[..2] {
+        let is_not_checked =
+            matches!(&judged.verdict, Verdict::NotChecked(why) if why.contains("label"));
+        assert!(is_not_checked, "{judged:?}");
+    }
+    assert_eq!(all[2].verdict, Verdict::Holds);
+    let resolved = compile_rules("it", text, &Scope::new(heap.classes())).unwrap();
+    let bindings = Binder::of(&heap).bind_present(&resolved);
+    let evaluation = Evaluation::new(&heap, &resolved, text, &bindings);
+    let given = evaluation.label("hot", Vec::new()).run();
+    assert_eq!(given[0].verdict, Verdict::Holds);
+    assert!(matches!(given[1].verdict, Verdict::NotChecked(_)));
 }

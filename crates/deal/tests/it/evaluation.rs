@@ -79,7 +79,7 @@ fn gc_assertions_are_what_their_definitions_say() {
             prop_assert_eq!(&culprits, &expected, "{}", text);
             match gc::judge(&setting, &[rule], text).remove(0) {
                 Verdict::Holds => prop_assert_eq!(culprits, Some(BTreeSet::new())),
-                Verdict::Unanswered(_) => prop_assert_eq!(culprits, None),
+                Verdict::NotChecked(_) => prop_assert_eq!(culprits, None),
                 Verdict::Fails(finding) => {
                     let count = culprits.map_or(0, |it| it.len());
                     prop_assert!(count > 0);
@@ -124,7 +124,7 @@ fn an_evaluation_says_what_each_statement_comes_to() {
             };
             let mut evaluation = Evaluation::new(&heap, &resolved, text, &bindings)
                 .threads(1)
-                .seek_unknown();
+                .note_unknown_values();
             for label in LABELS {
                 let objects = heap.objects().filter(|it| plan.label(*it, label));
                 evaluation = evaluation.label(label, objects.collect());
@@ -138,7 +138,7 @@ fn an_evaluation_says_what_each_statement_comes_to() {
             let same = match (&all[0].verdict, &expected) {
                 (Verdict::Holds, Answer::Verdict(it)) => it.holds,
                 (Verdict::Fails(_), Answer::Verdict(it)) => !it.holds,
-                (Verdict::Unanswered(_), Answer::Nothing(_)) => true,
+                (Verdict::NotChecked(_), Answer::Nothing(_)) => true,
                 (Verdict::Found(verdict::Answer::Objects(all, _)), Answer::Set(set)) => {
                     all.iter().copied().collect::<BTreeSet<_>>() == *set
                 }
@@ -176,7 +176,8 @@ fn judged(heap: &str, case: &Case) -> Vec<Judged<ObjectId>> {
     }
     let resolved = compile(case.name, case.text, &scope).unwrap_or_else(|it| panic!("{it}"));
     let bindings = binder.bind(&resolved).expect("all is bound");
-    let mut evaluation = Evaluation::new(&heap, &resolved, case.text, &bindings).seek_unknown();
+    let mut evaluation =
+        Evaluation::new(&heap, &resolved, case.text, &bindings).note_unknown_values();
     if let Some(asker) = case.asker {
         evaluation = evaluation.ask_as(asker).expect("it is a thread");
     }

@@ -263,7 +263,9 @@ fn files() -> impl Strategy<Value = File> {
             value,
         })
     });
-    let item = prop_oneof![rule, binding];
+    let optional = vec(class(), 1..4);
+    let optional = optional.prop_map(move |classes| Item::Optional(Optional { span, classes }));
+    let item = prop_oneof![4 => rule, 4 => binding, 1 => optional];
     vec(item, 0..4).prop_map(|items| File {
         items,
         comments: Vec::new(),
@@ -335,6 +337,8 @@ fn soup() -> impl Strategy<Value = String> {
         "has",
         "d",
         "only",
+        "optional",
+        "class",
         "=",
         "select",
         "count()",

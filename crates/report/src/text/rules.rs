@@ -1,4 +1,4 @@
-//! The results of rules as text: what fails and what has no answer, then how many.
+//! The results of rules as text: what fails and what was not checked, then how many.
 
 use heaphound_heap::finding::Severity;
 
@@ -17,8 +17,8 @@ pub fn put(page: &mut Page, rules: &Rules) {
                 put_notes(page, &rule.notes);
             }
             Verdict::Holds => {}
-            Verdict::NoAnswer => {
-                page.put(style_of(Severity::Error), "no answer");
+            Verdict::NotChecked => {
+                page.put(style_of(Severity::Error), "not checked");
                 page.put(PLAIN, &format!(": {}: {}", rule.name, rule.message));
                 page.end();
                 put_notes(page, &rule.notes);
@@ -51,17 +51,17 @@ fn put_answer(page: &mut Page, rule: &Rule) {
 
 /// `12 rules, 2 failed`
 fn summary(rules: &Rules) -> String {
-    let (count, failed, unanswered) = (rules.count(), rules.failed(), rules.unanswered());
+    let (count, failed, not_checked) = (rules.count(), rules.failed(), rules.not_checked());
     let s = if count == 1 { "" } else { "s" };
     let mut summary = format!("{count} rule{s}");
-    match (failed, unanswered, count) {
+    match (failed, not_checked, count) {
         (0, 0, 0) => {}
         (0, 0, 1) => summary.push_str(", which holds"),
         (0, 0, _) => summary.push_str(", all hold"),
         (failed, _, _) => summary.push_str(&format!(", {failed} failed")),
     }
-    if unanswered > 0 {
-        summary.push_str(&format!(", {unanswered} without an answer"));
+    if not_checked > 0 {
+        summary.push_str(&format!(", {not_checked} not checked"));
     }
     summary
 }

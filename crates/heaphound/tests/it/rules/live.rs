@@ -1117,11 +1117,11 @@ fn same_as_captured(
                 let counts = |it: &Finding| it.notes.len();
                 prop_assert_eq!(counts(found), counts(expected), "{}", told());
             }
-            Verdict::Unanswered(_) if *asks => {
+            Verdict::NotChecked(_) if *asks => {
                 let refused = matches!(answers, Err(DealError::Unanswered(_)));
                 prop_assert!(refused, "{}", told());
             }
-            Verdict::Unanswered(_) => {
+            Verdict::NotChecked(_) => {
                 let found = rules.as_mut().and_then(Iterator::next);
                 let found = found.ok_or(TestCaseError::fail(told()))?;
                 prop_assert_eq!(&found.kind, "not-checked", "{}", told());

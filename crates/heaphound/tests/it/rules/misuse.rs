@@ -73,7 +73,45 @@ fn a_text_that_was_checked_on_one_heap_is_wrong_on_another() {
     assert_eq!(deal.check(&mut n).unwrap().len(), 1);
     let mut nodes = Deal::new("assertion(forall Node x: x.next == null)");
     assert!(nodes.check(&mut m).unwrap().is_empty());
-    assert!(nodes.check(&mut n).is_err(), "it has no `Node`");
+    let findings = nodes.check(&mut n).unwrap();
+    assert_eq!(findings[0].kind, "not-checked", "it has no `Node`");
+    assert!(findings[0].message.contains("there is no class `Node`"));
+}
+
+/// A class that the heap does not know spoils only the rules that speak of it, and until it does.
+#[test]
+fn a_rule_about_an_unknown_class_is_not_checked() {
+    for collector in COLLECTORS {
+        let heap = heap(collector);
+        let mut m = heap.attach("main").unwrap();
+        let _it = node(&mut m, 7);
+        let text = "rule others: assertion(forall Other x: x.value > 0);
+                    rule nodes: assertion(forall Node x: x.next != null);";
+        let kinds = |findings: Vec<Finding>| -> Vec<String> {
+            findings.into_iter().map(|it| it.kind).collect()
+        };
+        let mut rules = Deal::new(text);
+        assert_eq!(
+            kinds(rules.check(&mut m).unwrap()),
+            ["not-checked", "nodes"]
+        );
+
+        let mut rules_with_option = Deal::new(format!("optional class Other; {text}"));
+        assert_eq!(kinds(rules_with_option.check(&mut m).unwrap()), ["nodes"]);
+        let (_rule, told) = watch(Deal::new(text), &heap, &mut m);
+        m.collect();
+        let first = kinds(std::mem::take(&mut *told.lock().unwrap()));
+        assert_eq!(first, ["not-checked", "nodes"]);
+        let _other = m.alloc(OtherInit { value: -1 }).unwrap();
+        assert_eq!(kinds(rules.check(&mut m).unwrap()), ["others", "nodes"]);
+        assert_eq!(
+            kinds(rules_with_option.check(&mut m).unwrap()),
+            ["others", "nodes"]
+        );
+        m.collect();
+        let then = kinds(std::mem::take(&mut *told.lock().unwrap()));
+        assert_eq!(then, ["others"], "what was told is not told again");
+    }
 }
 
 /// The mutator with which a text is checked is not one of the heap that is to ask.

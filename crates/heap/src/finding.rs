@@ -145,9 +145,13 @@ impl Evidence {
         Self { shows, path }
     }
 
-    /// A path that shows what a text says.
+    /// Returns a path that shows what a text says. Without a text, it is a way.
     pub fn labelled(text: impl Into<String>, path: Path) -> Self {
-        let shows = Shows::Text(text.into());
+        let text = text.into();
+        let shows = match text.is_empty() {
+            true => Shows::Way,
+            false => Shows::Text(text),
+        };
         Self { shows, path }
     }
 }

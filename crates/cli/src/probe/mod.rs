@@ -139,13 +139,8 @@ impl Asking<'_> {
         self.heap.name_of(object)
     }
 
-    /// Returns a path as evidence, with a label unless it is empty.
     fn show(&self, label: impl Into<String>, trail: &Trail<ObjectId>) -> Evidence {
-        let (label, path) = (label.into(), trail.describe(self.heap));
-        match label.is_empty() {
-            true => Evidence::way(path),
-            false => Evidence::labelled(label, path),
-        }
+        Evidence::labelled(label, trail.describe(self.heap))
     }
 
     /// The roots whose paths count: all but the asking thread's stack.

@@ -145,9 +145,9 @@ impl Evidence {
         Self { shows, path }
     }
 
-    /// A path that shows what a text says; if that is empty, how an object is reached.
+    /// Returns a path that shows what a text says. Without a text, it is a way.
     pub fn labelled(text: impl Into<String>, path: Path) -> Self {
-        let text: String = text.into();
+        let text = text.into();
         let shows = match text.is_empty() {
             true => Shows::Way,
             false => Shows::Text(text),

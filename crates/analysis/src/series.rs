@@ -68,6 +68,8 @@ impl Series {
                     id,
                     // Its number is another here, and nobody asks.
                     superclass: None,
+                    interfaces: Vec::new(),
+                    is_interface: false,
                     ..class.clone()
                 });
             } else {

@@ -45,6 +45,8 @@ fn classes() -> Vec<ClassInfo> {
         id: ClassId(id),
         name: name.into(),
         superclass: above.map(ClassId),
+        interfaces: Vec::new(),
+        is_interface: false,
         fields: fields
             .iter()
             .map(|&(name, kind)| FieldInfo {

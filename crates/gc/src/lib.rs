@@ -20,6 +20,7 @@ mod error;
 mod expect;
 mod heap;
 mod inquiry;
+mod interface;
 mod labels;
 mod policy;
 #[allow(unsafe_code)]
@@ -32,12 +33,13 @@ mod summaries;
 
 pub use ask::Asking;
 pub use assertions::{AssertionKind, Known, Reaction};
-pub use classes::TooManyClasses;
+pub use classes::{TooManyClasses, class_name, class_path, type_name};
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
 pub use expect::{Expecting, Region};
 pub use heap::Heap;
 pub use inquiry::{Inquiry, Registration};
+pub use interface::{ClassHandle, DynInterface, Interface, InterfaceBuilder, InterfaceDescriptor};
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
     Header, Init, Instance, Local, Managed, Mutator, Object, ObjectId, Owned, Pinned, Plain,

@@ -49,14 +49,15 @@ pub use growth::{Growth, GrowthWatch};
 pub use heaphound_analysis as analysis;
 /// DeAL and PHALANX expressions.
 pub use heaphound_deal as deal;
-pub use heaphound_derive::{Managed, Plain, deal};
+pub use heaphound_derive::{Interface, Managed, Plain, deal};
 pub use heaphound_gc::{
     AllocationSite, Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, ClassBuilder,
-    ClassError, ClassShare, CollectionStats, Collector, DynClass, Expecting, Finalization, Header,
-    Heap, HeapBuilder, HeapStats, HeapSummary, Inquiry, Instance, Invalidated, InvalidationOff,
-    Kind, Known, Local, Managed, Mutator, Object, ObjectId, Observed, Observer, OutOfMemory,
-    Pinned, Plain, PlainArray, PlainData, Reaction, Ref, RefArray, Region, Registration, Root,
-    Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Wants, Weak, WeakMap, WeakSlot,
+    ClassError, ClassHandle, ClassShare, CollectionStats, Collector, DynClass, DynInterface,
+    Expecting, Finalization, Header, Heap, HeapBuilder, HeapStats, HeapSummary, Inquiry, Instance,
+    Interface, InterfaceBuilder, Invalidated, InvalidationOff, Kind, Known, Local, Managed,
+    Mutator, Object, ObjectId, Observed, Observer, OutOfMemory, Pinned, Plain, PlainArray,
+    PlainData, Reaction, Ref, RefArray, Region, Registration, Root, Slot, Static, StoppedHeap, Str,
+    Subject, TooManyClasses, Var, Wants, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
@@ -105,8 +106,8 @@ pub mod testing {
 #[doc(hidden)]
 pub mod support {
     pub use heaphound_gc::{
-        Create, Descriptor, Field, FieldDescriptor, Filler, Header, Init, Managed, Owned, Plain,
-        Shape,
+        Create, Descriptor, Field, FieldDescriptor, Filler, Header, Init, Interface,
+        InterfaceDescriptor, Managed, Owned, Plain, Shape, class_name, class_path, type_name,
     };
     pub use heaphound_heap::{FieldKind, PlainKind};
 }

@@ -158,6 +158,8 @@ fn schemas() -> impl Strategy<Value = Vec<ClassInfo>> {
                 id: ClassId((count - place) as u32),
                 name,
                 superclass: above.map(|above| ClassId((count - above) as u32)),
+                interfaces: Vec::new(),
+                is_interface: false,
                 fields,
                 elements,
             });

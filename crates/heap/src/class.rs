@@ -130,13 +130,16 @@ pub fn with_subclasses(classes: &[ClassInfo], of: &[ClassId]) -> Vec<ClassId> {
     let mut below: Vec<Vec<ClassId>> = vec![Vec::new(); classes.len() + 1];
     for class in classes {
         for above in class.supertypes() {
-            below[above.0 as usize].push(class.id);
+            if let Some(below) = below.get_mut(above.0 as usize) {
+                below.push(class.id);
+            }
         }
     }
     let mut met = vec![false; classes.len() + 1];
     let mut left = of.to_vec();
     while let Some(class) = left.pop() {
-        if !std::mem::replace(&mut met[class.0 as usize], true) {
+        let met = met.get_mut(class.0 as usize);
+        if met.is_some_and(|met| !std::mem::replace(met, true)) {
             left.extend(&below[class.0 as usize]);
         }
     }
@@ -213,7 +216,7 @@ pub fn short_name(name: &str) -> String {
         short.push(c);
         match c {
             '.' | ':' => short.truncate(start),
-            '<' | '>' | ',' | ' ' | '[' | ']' => start = short.len(),
+            '<' | '>' | ',' | ' ' | '(' | ')' | '[' | ']' | '&' | '*' => start = short.len(),
             _ => {}
         }
     }

@@ -36,6 +36,8 @@ impl Tiny {
                 id,
                 name: name.into(),
                 superclass,
+                interfaces: Vec::new(),
+                is_interface: false,
                 fields: fields.collect(),
                 elements,
             }

@@ -412,6 +412,12 @@ impl<'a> Reader<'a> {
             if let Some(id) = above.find(|id| !(1..=count).contains(id)) {
                 return failure(at, format!("there is no class {id}"));
             }
+            if class
+                .superclass
+                .is_some_and(|id| classes[id.0 as usize - 1].is_interface)
+            {
+                return failure(at, "the superclass is an interface");
+            }
             let mut interfaces = class.interfaces.iter().map(|id| id.0 as usize);
             if let Some(id) = interfaces.find(|id| !classes[id - 1].is_interface) {
                 return failure(at, format!("class {id} is not an interface"));

@@ -5,7 +5,7 @@
 //! collections and finds what grows without end; [`shape`] finds the recursive data
 //! structures, learns what is always true of them, and tells when it is not. [`series`] lets
 //! snapshots of one program be compared, whose classes have other numbers in each;
-//! [`export`] draws.
+//! `export`, behind the feature of that name, draws.
 //!
 //! After M. E. Jump, *Discovering Heap Anomalies in the Wild* (2009), chapters 3.3, 5 and 6.
 //!
@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cork;
+#[cfg(feature = "export")]
 pub mod export;
 pub mod series;
 pub mod shape;

@@ -205,7 +205,7 @@ impl Checker<'_> {
         self.report(Diagnostic::new(span, message));
     }
 
-    /// The classes of that name, exactly or without their packages.
+    /// The classes of that name: exactly, or without their packages or some of these.
     fn classes_named(&self, name: &str) -> Vec<ClassId> {
         let classes = self.scope.classes;
         let exact = classes.iter().filter(|class| class.name == name);
@@ -213,8 +213,12 @@ impl Checker<'_> {
         if !exact.is_empty() {
             return exact;
         }
-        let short = |class: &&ClassInfo| short_name(&class.name) == name;
-        classes.iter().filter(short).map(|it| it.id).collect()
+        let is_end = |class: &ClassInfo| {
+            let package = class.name.strip_suffix(name);
+            package.is_some_and(|it| it.ends_with(['.', ':']) && !it.contains('<'))
+        };
+        let is_named = |class: &&ClassInfo| is_end(class) || short_name(&class.name) == name;
+        classes.iter().filter(is_named).map(|it| it.id).collect()
     }
 
     /// A class by its name, with its subclasses unless it is `only` that one.

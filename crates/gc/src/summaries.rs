@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+#[cfg(feature = "export")]
 use heaphound_analysis::export::Picture;
 use heaphound_analysis::shape::{Backbones, Measure};
 use heaphound_analysis::slot::SlotIds;
@@ -98,11 +99,13 @@ pub struct HeapSummary {
 
 impl HeapSummary {
     /// The class points-from graph, to be written as DOT, GraphML or JSON.
+    #[cfg(feature = "export")]
     pub fn points_from(&self) -> Picture<'_> {
         Picture::points_from(&self.summary, &self.classes, &self.slots)
     }
 
     /// The class field-wise summary graph, to be written as DOT, GraphML or JSON.
+    #[cfg(feature = "export")]
     pub fn field_wise(&self) -> Picture<'_> {
         Picture::field_wise(&self.summary, &self.classes, &self.slots)
     }

@@ -8,8 +8,8 @@ use expect_test::expect;
 use heaphound::deal::check::{Scope, compile};
 use heaphound::view::{HeapView, live_objects};
 use heaphound::{
-    Header, Heap, Interface, Managed, Mutator, Object, Plain, PlainData, PlainKind, Ref, RefArray,
-    Root, Slot, Str, Value, Var, WeakSlot, deal,
+    Deal, Header, Heap, Interface, Managed, Mutator, Object, Plain, PlainData, PlainKind, Ref,
+    RefArray, Root, Slot, Str, Value, Var, WeakSlot, deal,
 };
 
 #[derive(Clone, Copy, PartialEq, Debug, Plain)]
@@ -178,7 +178,7 @@ fn a_heap_is_written_as_text() {
         class Point { next ->, x: f64 }
         class Object[] { [] -> }
         root static:origin -> Point#2
-        root thread:main[0] @ "crates/heaphound/tests/classes.rs:154:22" -> Object[]#1
+        root thread:main[0] @ "crates/heaphound/tests/classes.rs:156:22" -> Object[]#1
         Object[]#1 [ null, Point#2 ]
         Point#2 { next -> Point#3, x = 2.5 }
         Point#3 { x = 0.0 }
@@ -314,8 +314,14 @@ mod bank {
     pub struct Shape;
 }
 
+/// A name without the path of this module.
+fn here(name: &str) -> String {
+    name.replace(concat!(module_path!(), "::"), "")
+}
+
 fn names(m: &Mutator<'_>) -> Vec<String> {
-    let mut names: Vec<String> = m.classes().into_iter().map(|it| it.name).collect();
+    let classes = m.classes();
+    let mut names: Vec<String> = classes.iter().map(|it| here(&it.name)).collect();
     names.sort();
     names
 }
@@ -330,7 +336,17 @@ fn generic_classes_have_the_names_of_their_arguments() {
     m.know_class::<List<Object>>();
     m.know_class::<List<List<Shape>>>();
     m.know_class::<RefArray<List<Shape>>>();
-    expect![[""]].assert_debug_eq(&names(&m));
+    expect![[r#"
+        [
+            "Bag<Bag<Shape>>",
+            "Bag<Object>",
+            "Bag<Shape>[]",
+            "Pair<geometry.Ring, Pair<Circle, Bag<Shape[]>>>",
+            "Tagged<Option<Color>, 3>",
+            "Tagged<u64, 8>",
+        ]
+    "#]]
+    .assert_debug_eq(&names(&m));
     // The same in rules, in a written heap and in rules about it.
     let list = m.alloc(ListInit::<Shape> { first: None }).unwrap();
     let list = m.root(&m[list]);
@@ -371,7 +387,15 @@ fn classes_of_one_name_are_called_by_their_paths() {
         for step in order {
             step(&m);
         }
-        expect![[""]].assert_debug_eq(&names(&m));
+        let expected = [
+            "List<bank::Node>",
+            "List<shop::Node>",
+            "bank::Node",
+            "bank::Node[]",
+            "shop::Node",
+            "shop::Node[]",
+        ];
+        assert_eq!(names(&m), expected);
     }
 }
 
@@ -384,16 +408,21 @@ fn a_class_keeps_its_short_name_while_no_other_has_it() {
     let mut rule = deal!("assertion(forall Node x: x.value == 4)");
     assert_eq!(rule.check(&mut m).unwrap().len(), 1);
     m.know_class::<bank::Node>();
-    assert_eq!(m[node].as_object().class().name, "classes::shop::Node");
+    assert_eq!(here(&m[node].as_object().class().name), "shop::Node");
     let refused = rule.check(&mut m).unwrap_err().to_string();
-    expect![[""]].assert_eq(&refused);
-    let mut rule = deal!("assertion(forall classes::shop::Node x: x.value == 4)");
-    assert_eq!(rule.check(&mut m).unwrap().len(), 1);
+    expect![[r#"
+        assertion:1:18: `Node` can be several classes
+          assertion(forall Node x: x.value == 4)
+                           ^^^^ shop::Node or bank::Node"#]]
+    .assert_eq(&here(&refused));
+    // As much of the path as tells them apart, or all of it.
+    for path in ["shop::Node", concat!(module_path!(), "::shop::Node")] {
+        let mut rule = Deal::new(format!("assertion(forall {path} x: x.value == 4)"));
+        assert_eq!(rule.check(&mut m).unwrap().len(), 1);
+    }
     let written = m.capture(PlainData::Omit);
-    assert_eq!(
-        written.name_of(written.objects().next().unwrap()),
-        "classes::shop::Node#1"
-    );
+    let object = written.objects().next().unwrap();
+    assert_eq!(here(&written.name_of(object)), "shop::Node#1");
 }
 
 #[test]
@@ -407,7 +436,18 @@ fn classes_that_have_no_path_are_numbered() {
     m.know_class::<bank::Node>();
     m.know_class::<Shape>();
     heap.interface::<bank::Shape>().unwrap();
-    expect![[""]].assert_debug_eq(&names(&m));
+    expect![[r#"
+        [
+            "Node",
+            "Node~2",
+            "Node~3",
+            "Shape",
+            "bank::Node",
+            "bank::Shape",
+            "shop::Node",
+        ]
+    "#]]
+    .assert_debug_eq(&names(&m));
     assert_eq!(
         (first.info().name.as_str(), second.info().name.as_str()),
         ("Node", "Node~2")
@@ -428,6 +468,6 @@ fn many_threads_agree_on_names() {
             threads.spawn(|| heap.attach("c").unwrap().know_class::<shop::Node>());
         });
         let m = heap.attach("main").unwrap();
-        assert_eq!(names(&m), ["classes::bank::Node", "classes::shop::Node"]);
+        assert_eq!(names(&m), ["bank::Node", "shop::Node"]);
     }
 }

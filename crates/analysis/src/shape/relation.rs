@@ -17,6 +17,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+#[cfg(feature = "export")]
 use serde::{Deserialize, Serialize};
 
 use super::Measure;
@@ -26,19 +27,24 @@ use super::modular::Echelon;
 pub(super) type Point = BTreeMap<String, i64>;
 
 /// A sum of counts that is always 0.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "export", serde(deny_unknown_fields))]
 pub struct Relation {
     /// What is added up, and how many times.
     pub terms: BTreeMap<String, i64>,
     /// Set by a person who does not want it tested.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "std::ops::Not::not")
+    )]
     pub ignored: bool,
 }
 
 /// The relations of one backbone, and what they were learnt from.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "export", serde(deny_unknown_fields))]
 pub struct Relations {
     /// What holds.
     pub hold: Vec<Relation>,
@@ -63,11 +69,14 @@ const MOST_COUNTS: usize = 40;
 
 /// The largest count that a heap can have, and the most times that one is added up: with these,
 /// sums do not overflow.
+#[cfg(feature = "export")]
 const MOST_COUNTED: i64 = 1 << 48;
+#[cfg(feature = "export")]
 const MOST_TIMES: i64 = 1 << 20;
 
 impl Relations {
     /// Whether all numbers can have been counted. The error says which cannot.
+    #[cfg(feature = "export")]
     pub(super) fn check(&self) -> Result<(), String> {
         for point in self.basis.iter().chain(&self.confirming) {
             for (name, &count) in point {
@@ -257,6 +266,7 @@ pub(super) fn point(measure: &Measure) -> Point {
 
 impl Relation {
     /// Whether it can be added up.
+    #[cfg(feature = "export")]
     pub(super) fn check(&self) -> Result<(), String> {
         for (name, &times) in &self.terms {
             if !(-MOST_TIMES..=MOST_TIMES).contains(&times) {

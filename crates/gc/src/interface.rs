@@ -29,6 +29,24 @@ use crate::raw::{ClassError, DynClass, Mutator};
 /// #[repr(C)]
 /// struct Session { header: Header }
 /// ```
+///
+/// An interface that extends itself does not compile:
+///
+/// ```compile_fail,E0391
+/// use heaphound_gc::{Interface, InterfaceDescriptor};
+///
+/// struct First;
+/// struct Second;
+///
+/// impl Interface for First {
+///     const NAME: &'static str = "First";
+///     const EXTENDS: &'static [InterfaceDescriptor] = &[InterfaceDescriptor::of::<Second>()];
+/// }
+/// impl Interface for Second {
+///     const NAME: &'static str = "Second";
+///     const EXTENDS: &'static [InterfaceDescriptor] = &[InterfaceDescriptor::of::<First>()];
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an interface",
     note = "add `#[derive(Interface)]` to it: it is a unit struct that stands for the interface"

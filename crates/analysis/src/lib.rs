@@ -5,7 +5,7 @@
 //! collections and finds what grows without end; [`shape`] finds the recursive data
 //! structures, learns what is always true of them, and reports when it is not. [`series`] makes
 //! snapshots of one program comparable, whose classes have different numbers in each.
-//! [`export`] writes graphs for other tools.
+//! `export`, behind the feature of that name, writes graphs for other tools.
 //!
 //! After M. E. Jump, *Discovering Heap Anomalies in the Wild* (2009), chapters 3.3, 5 and 6.
 //!
@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cork;
+#[cfg(feature = "export")]
 pub mod export;
 pub mod series;
 pub mod shape;

@@ -68,6 +68,8 @@ impl Series {
                     id,
                     // Its number differs here, and is not used.
                     superclass: None,
+                    interfaces: Vec::new(),
+                    is_interface: false,
                     ..class.clone()
                 });
             } else {

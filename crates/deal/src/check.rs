@@ -1,7 +1,8 @@
 //! Names and types: what a text says, checked against the classes of a heap.
 //!
 //! A slot does not declare the class of its target, so the type of an expression is the set
-//! of what it can be. `x` of `forall Node x` is a `Node` or one of a subclass; `x.next` is
+//! of what it can be. `x` of `forall Node x` is a `Node` or one of a subclass, or of a class that
+//! implements it; `x.next` is
 //! an object of any class; `x.next.data` is whatever `data` is in the classes that have
 //! it, and a mistake only where none has. A comparison is a mistake where no pair of what
 //! the sides can be compares.
@@ -17,6 +18,7 @@ mod rule;
 
 use std::collections::{HashMap, HashSet};
 
+use heaphound_heap::class::{short_name, with_subclasses};
 use heaphound_heap::{ClassId, ClassInfo};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -252,7 +254,7 @@ impl Checker<'_> {
         self.report(Diagnostic::new(span, message));
     }
 
-    /// The classes of that name, exactly or without their packages.
+    /// The classes of that name: exactly, or without their packages or some of these.
     fn classes_named(&self, name: &str) -> Vec<ClassId> {
         let classes = self.scope.classes;
         let exact = classes.iter().filter(|class| class.name == name);
@@ -260,8 +262,12 @@ impl Checker<'_> {
         if !exact.is_empty() {
             return exact;
         }
-        let short = |class: &&ClassInfo| class.name.rsplit(['.', ':']).next() == Some(name);
-        classes.iter().filter(short).map(|it| it.id).collect()
+        let is_end = |class: &ClassInfo| {
+            let package = class.name.strip_suffix(name);
+            package.is_some_and(|it| it.ends_with(['.', ':']) && !it.contains('<'))
+        };
+        let is_named = |class: &&ClassInfo| is_end(class) || short_name(&class.name) == name;
+        classes.iter().filter(is_named).map(|it| it.id).collect()
     }
 
     /// A class by its name, with its subclasses unless it is `only` that one.
@@ -279,6 +285,13 @@ impl Checker<'_> {
             return Class::Wrong;
         }
         match found.first() {
+            Some(&first) if only && self.class_info(first).is_interface => {
+                let name_of = &self.class_info(first).name;
+                let message =
+                    format!("`{name_of}` is an interface and has no instances of its own");
+                self.wrong(name.span, message);
+                Class::Wrong
+            }
             Some(&first) => Class::Known(first, self.with_subclasses(&found, only)),
             None if name.text.is_empty() => Class::Wrong,
             None => {
@@ -320,19 +333,11 @@ impl Checker<'_> {
     }
 
     fn with_subclasses(&self, roots: &[ClassId], only: bool) -> ClassSet {
-        let classes = self.scope.classes;
-        let is_below = |class: &&ClassInfo| {
-            let mut at = Some(class.id);
-            // Superclasses do not go in circles, but nothing here relies on it.
-            for _ in 0..=classes.len() {
-                match at {
-                    Some(id) if roots.contains(&id) => return true,
-                    Some(id) if !only => at = self.class_info(id).superclass,
-                    _ => return false,
-                }
-            }
-            false
-        };
-        classes.iter().filter(is_below).map(|it| it.id).collect()
+        match only {
+            true => roots.iter().copied().collect(),
+            false => with_subclasses(self.scope.classes, roots)
+                .into_iter()
+                .collect(),
+        }
     }
 }

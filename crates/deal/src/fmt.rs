@@ -7,7 +7,9 @@
 mod layout;
 
 use crate::diagnostic::Diagnostics;
-use crate::lexer::{continues_word, kind_prefix, root_name_bytes, starts_word, word_bytes};
+use crate::lexer::{
+    continues_word, is_class_name, kind_prefix, root_name_bytes, starts_word, word_bytes,
+};
 use crate::parse::parse;
 use crate::syntax::{
     BinaryOp, Comment, Constant, Expr, ExprKind, File, GcAssertionKind, HostName, Item, Limit,
@@ -476,7 +478,7 @@ fn word_or_quoted(name: &str) -> String {
 
 /// The name of a class, in quotes if it needs them.
 fn class_name(name: &str) -> String {
-    match name.split('.').all(is_word) {
+    match is_class_name(name) {
         true => name.into(),
         false => quoted(name, '"'),
     }

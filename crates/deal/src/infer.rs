@@ -83,6 +83,8 @@ fn class(name: &str, kind: usize, fields: &BTreeSet<String>, id: u32) -> ClassIn
         id: ClassId(id),
         name: name.into(),
         superclass: None,
+        interfaces: Vec::new(),
+        is_interface: false,
         fields: fields.iter().map(field).collect(),
         elements: Some(elements),
     }

@@ -20,6 +20,8 @@ pub struct Token {
 #[derive(Clone, PartialEq, Debug)]
 pub enum TokenKind {
     Word(String),
+    /// The name of a class with type arguments: `List<Order>`.
+    Class(String),
     Text(String),
     Char(char),
     Integer(i128),
@@ -186,6 +188,93 @@ pub fn word_bytes(text: &str) -> usize {
     }
 }
 
+/// How deep type arguments nest.
+const DEEPEST: usize = 64;
+
+/// How many bytes of a text are type arguments, and how they are written: `<Str, List<Order>>`.
+pub fn type_arguments(text: &str) -> Option<(usize, String)> {
+    let mut at = text.strip_prefix('<').map(|_| 1)?;
+    let mut written = String::from("<");
+    let mut depth = 1;
+    let blanks = |at: usize| {
+        let rest = &text[at..];
+        rest.len() - rest.trim_start_matches([' ', '\t']).len()
+    };
+    loop {
+        at += blanks(at);
+        let bytes = argument_bytes(&text[at..]);
+        if bytes == 0 {
+            return None;
+        }
+        written.push_str(&text[at..at + bytes]);
+        at += bytes;
+        // What follows an argument.
+        if text[at..].starts_with('<') {
+            depth += 1;
+            at += 1;
+            written.push('<');
+            if depth > DEEPEST {
+                return None;
+            }
+            continue;
+        }
+        loop {
+            if text[at..].starts_with("[]") {
+                at += 2;
+                written.push_str("[]");
+                continue;
+            }
+            at += blanks(at);
+            match text.as_bytes().get(at) {
+                Some(b'>') => {
+                    at += 1;
+                    written.push('>');
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some((at, written));
+                    }
+                }
+                Some(b',') => {
+                    at += 1;
+                    written.push_str(", ");
+                    break;
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// How many bytes of a text belong to a type argument, without its own: `shop::Order`,
+/// `java.util.Map`, `8`.
+fn argument_bytes(text: &str) -> usize {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    match digits {
+        0 => dotted_bytes(text),
+        digits => digits,
+    }
+}
+
+/// How many bytes of a text belong to words with dots between them.
+fn dotted_bytes(text: &str) -> usize {
+    let mut end = word_bytes(text);
+    while let Some(more) = text[end..].strip_prefix('.').filter(|_| end > 0) {
+        match word_bytes(more) {
+            0 => break,
+            more => end += 1 + more,
+        }
+    }
+    end
+}
+
+/// Whether a name is one of a class that needs no quotes: `java.util.Map`, `Map<K, List<V>>`.
+pub fn is_class_name(name: &str) -> bool {
+    let bytes = dotted_bytes(name);
+    let rest = &name[bytes..];
+    bytes > 0
+        && (rest.is_empty() || type_arguments(rest).is_some_and(|(_, written)| written == rest))
+}
+
 /// How many bytes of a text belong to the name of a root that needs no quotes.
 pub fn root_name_bytes(text: &str) -> usize {
     let mut end = 0;
@@ -299,23 +388,42 @@ impl Lexer<'_> {
         let bytes = word_bytes(self.rest());
         // An object's name: `Node#17`, `java.util.Map#3`. Not in the middle of a path, which
         // can be long.
-        let mut end = bytes;
         let last = self.lexed.tokens.last().map(|it| &it.kind);
         let in_path = last == Some(&TokenKind::Mark("."));
-        while let Some(more) = self.rest()[end..].strip_prefix('.').filter(|_| !in_path) {
-            match word_bytes(more) {
-                0 => break,
-                more => end += 1 + more,
-            }
-        }
-        let class = self.rest()[..end].to_string();
+        let end = match in_path {
+            true => bytes,
+            false => dotted_bytes(self.rest()),
+        };
+        let mut class = self.rest()[..end].to_string();
         self.at += end;
+        let arguments = self.type_arguments();
+        if let Some((bytes, written)) = &arguments {
+            self.at += bytes;
+            class += written;
+        }
         if self.object(start, class) {
             return;
         }
         self.at = start + bytes;
-        let word = self.text[start..self.at].to_string();
-        self.push(start, TokenKind::Word(word));
+        let mut word = self.text[start..self.at].to_string();
+        match arguments.filter(|_| end == bytes) {
+            Some((bytes, written)) => {
+                self.at += bytes;
+                word += &written;
+                self.push(start, TokenKind::Class(word));
+            }
+            None => self.push(start, TokenKind::Word(word)),
+        }
+    }
+
+    /// The type arguments that stand here, unless what follows them shows that two values are
+    /// compared: `a<b>=c`.
+    fn type_arguments(&self) -> Option<(usize, String)> {
+        let found = type_arguments(self.rest())?;
+        let next = self.rest()[found.0..].chars().next();
+        let is_value =
+            |c: char| continues_word(c) || matches!(c, '=' | '>' | '(' | '"' | '\'' | '[' | '{');
+        (!next.is_some_and(is_value)).then_some(found)
     }
 
     /// The `#17` of an object's name, if it follows.

@@ -206,6 +206,24 @@ impl<'a> Parser<'a> {
         eaten
     }
 
+    /// Whether the token can be part of a class's name.
+    fn is_class_part(&self, n: usize) -> bool {
+        matches!(self.nth(n).kind, TokenKind::Word(_) | TokenKind::Class(_))
+    }
+
+    /// Whether a class can be named here.
+    fn is_class_start(&self, n: usize) -> bool {
+        self.is_class_part(n) || matches!(self.nth(n).kind, TokenKind::Text(_))
+    }
+
+    /// What comes behind a class's name, of which the first part comes before `n`.
+    fn behind_class(&self, mut n: usize) -> usize {
+        while self.is_nth(n, ".") && self.is_class_part(n + 1) {
+            n += 2;
+        }
+        n
+    }
+
     /// Takes a word that must be here.
     fn name(&mut self, what: &str) -> Name {
         let span = self.span();
@@ -235,19 +253,34 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The name of a class: `Node`, `java.util.Map`, `"Map<K, V>"`.
+    /// The name of a class: `Node`, `java.util.Map`, `Map<K, V>`, `"Node[]"`.
     fn class(&mut self) -> Name {
         let start = self.span();
-        let mut name = self.name_or_text("the name of a class");
-        let is_word = self.text[start.start..].starts_with(crate::lexer::starts_word);
-        while is_word && self.is(".") && self.word_at(1).is_some() {
+        let is_word = self.is_class_part(0);
+        let mut name = match is_word {
+            true => self.class_part("the name of a class"),
+            false => self.name_or_text("the name of a class"),
+        };
+        while is_word && self.is(".") && self.is_class_part(1) {
             self.advance();
-            let part = self.name("a name");
+            let part = self.class_part("a name");
             name.text.push('.');
             name.text.push_str(&part.text);
         }
         name.span = self.since(start);
         name
+    }
+
+    /// A word, or one with type arguments.
+    fn class_part(&mut self, what: &str) -> Name {
+        let span = self.span();
+        match self.token().kind.clone() {
+            TokenKind::Class(text) => {
+                self.advance();
+                Name { span, text }
+            }
+            _ => self.name(what),
+        }
     }
 
     // Mistakes.

@@ -1,8 +1,10 @@
-//! `#[derive(Managed)]` and `#[derive(Plain)]`, see the traits of the same names; and `deal!`.
+//! `#[derive(Managed)]`, `#[derive(Interface)]` and `#[derive(Plain)]`, see the traits of the same
+//! names; and `deal!`.
 
 use proc_macro::TokenStream;
 
 mod deal;
+mod interface;
 mod managed;
 mod plain;
 
@@ -18,10 +20,30 @@ mod plain;
 /// instance: the same fields but for the header, references as locals.
 ///
 /// `#[managed(name = "…")]` on the struct gives the class another name in reports.
+/// `#[managed(implements(Serializable, Closeable))]` names the interfaces that it implements.
+///
+/// A generic class is a class for each of its type arguments, which its name shows:
+/// `List<Order>`. An argument that is `Managed` by the bounds of the struct goes by the name of
+/// its class, any other by the name of its type without modules, a constant by its value.
+/// Where several types of a heap have the same name, each is called by its path:
+/// `shop::Node` and `bank::Node`.
 #[proc_macro_derive(Managed, attributes(managed))]
 pub fn derive_managed(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     managed::expand(&input)
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Makes a unit struct stand for an interface, which classes can implement and rules can speak
+/// of.
+///
+/// `#[interface(name = "…")]` gives it another name in reports, `#[interface(extends(Closeable))]`
+/// names the interfaces that it extends.
+#[proc_macro_derive(Interface, attributes(interface))]
+pub fn derive_interface(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    interface::expand(&input)
         .unwrap_or_else(|error| error.to_compile_error())
         .into()
 }

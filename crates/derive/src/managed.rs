@@ -3,7 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
-use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Result, Type};
+use syn::{
+    Data, DeriveInput, Error, Field, Fields, GenericParam, Generics, Ident, Result, Type,
+    TypeParam, TypeParamBound, WherePredicate,
+};
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let class = Class::parse(input)?;
@@ -18,6 +21,7 @@ struct Class<'a> {
     /// The first field: the header or the superclass.
     first: Ident,
     superclass: Option<&'a Type>,
+    interfaces: Vec<Type>,
     members: Vec<Member<'a>>,
 }
 
@@ -53,17 +57,21 @@ impl<'a> Class<'a> {
             None => errors = Some(error),
         };
         let mut name_in_reports = input.ident.unraw().to_string();
+        let mut interfaces = Vec::new();
         for attribute in input
             .attrs
             .iter()
             .filter(|it| it.path().is_ident("managed"))
         {
             let parsed = attribute.parse_nested_meta(|meta| {
-                if !meta.path.is_ident("name") {
-                    return Err(meta.error("expected `name = \"…\"`"));
+                if meta.path.is_ident("name") {
+                    name_in_reports = meta.value()?.parse::<syn::LitStr>()?.value();
+                    Ok(())
+                } else if meta.path.is_ident("implements") {
+                    crate::interface::list(&meta, &mut interfaces)
+                } else {
+                    Err(meta.error("expected `name = \"…\"` or `implements(…)`"))
                 }
-                name_in_reports = meta.value()?.parse::<syn::LitStr>()?.value();
-                Ok(())
             });
             parsed.unwrap_or_else(&mut fail);
         }
@@ -118,6 +126,7 @@ impl<'a> Class<'a> {
                 name_in_reports,
                 first,
                 superclass,
+                interfaces,
                 members,
             }),
         }
@@ -134,6 +143,8 @@ impl<'a> Class<'a> {
             None => quote!(::core::option::Option::None),
             Some(ty) => quote!(::core::option::Option::Some(<#ty as h::Managed>::DESCRIPTOR)),
         };
+        let interfaces = &self.interfaces;
+        let (names, paths) = self.arguments();
         let fields = self.members.iter().map(|member| {
             let (field, text) = (member.name, member.name.unraw().to_string());
             let ty = member.stored();
@@ -164,10 +175,12 @@ impl<'a> Class<'a> {
                         ::core::assert!(::core::mem::offset_of!(Self, #first) == 0);
                         ::core::assert!(::core::mem::align_of::<Self>() == 8);
                         &h::Descriptor {
-                            name: || ::std::string::String::from(#reported),
+                            name: || h::class_name(#reported, &[#(#names),*]),
+                            path: || h::class_path(::core::any::type_name::<Self>(), &[#(#paths),*]),
                             type_id: ::core::any::TypeId::of::<Self>,
                             shape: h::Shape::Fixed(::core::mem::size_of::<Self>()),
                             superclass: #superclass,
+                            interfaces: &[#(h::InterfaceDescriptor::of::<#interfaces>()),*],
                             fields: &[#(#fields),*],
                             drop: if ::core::mem::needs_drop::<Self>() {
                                 ::core::option::Option::Some({
@@ -193,6 +206,34 @@ impl<'a> Class<'a> {
                 }
             };
         }
+    }
+
+    /// Returns the names of type arguments, and their paths. Of a type that is a class by its bounds,
+    /// that is the name of the class.
+    fn arguments(&self) -> (Vec<TokenStream>, Vec<TokenStream>) {
+        let generics = &self.input.generics;
+        let both = generics.params.iter().filter_map(|param| match param {
+            GenericParam::Lifetime(_) => None,
+            GenericParam::Const(it) => {
+                let name = &it.ident;
+                let value = quote!(::std::format!("{:?}", #name));
+                Some((value.clone(), value))
+            }
+            GenericParam::Type(it) => {
+                let name = &it.ident;
+                Some(match is_managed(generics, it) {
+                    true => (
+                        quote!((<#name as h::Managed>::DESCRIPTOR.name)()),
+                        quote!((<#name as h::Managed>::DESCRIPTOR.path)()),
+                    ),
+                    false => (
+                        quote!(h::type_name::<#name>()),
+                        quote!(::std::string::String::from(::core::any::type_name::<#name>())),
+                    ),
+                })
+            }
+        });
+        both.unzip()
     }
 
     /// Returns the struct of initial values.
@@ -273,6 +314,26 @@ impl<'a> Class<'a> {
             };
         }
     }
+}
+
+/// Whether a type parameter is a class, as far as its own bounds say.
+fn is_managed(generics: &Generics, param: &TypeParam) -> bool {
+    let predicates = generics.where_clause.iter().flat_map(|it| &it.predicates);
+    let bounds = predicates.filter_map(|it| match it {
+        WherePredicate::Type(it) => match &it.bounded_ty {
+            Type::Path(ty) if ty.path.is_ident(&param.ident) => Some(&it.bounds),
+            _ => None,
+        },
+        _ => None,
+    });
+    let mut all = bounds.chain([&param.bounds]).flatten();
+    all.any(|bound| match bound {
+        TypeParamBound::Trait(bound) => {
+            let last = bound.path.segments.last();
+            last.is_some_and(|it| it.ident == "Managed")
+        }
+        _ => false,
+    })
 }
 
 impl Member<'_> {

@@ -2,28 +2,61 @@
 //!
 //! Class ids are dense, never reused, and read without a lock: a table that only
 //! grows, in chunks of doubling size, so that nothing in it ever moves.
+//!
+//! No two classes of a heap have the same name. When several Rust types do, each of them is called
+//! by its path: `shop::Node` and `bank::Node`, whichever was used first. A class gets another
+//! name at most once, and never back. Dynamic classes of one name are numbered in the order of
+//! definition: `Node`, `Node~2`.
 
 use std::any::TypeId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
 use std::ptr;
 use std::sync::OnceLock;
 
-use heaphound_heap::class::Elements;
+use heaphound_heap::class::{self, Elements, short_name};
 use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
+use crate::interface::{InterfaceDescriptor, interface_info};
 use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Shape, Trace};
 use crate::sites::Sites;
 
 /// A class of one heap.
 pub(crate) struct Class {
-    pub(crate) info: ClassInfo,
+    pub(crate) info: Info,
     pub(crate) trace: Trace,
     /// Offsets and kinds of all slots; what `Trace` could not hold.
     pub(crate) slots: Vec<(u32, FieldKind)>,
     pub(crate) drop: Option<unsafe fn(*mut u8)>,
     descriptor: &'static Descriptor,
     pub(crate) sites: Sites,
+}
+
+/// What is known of a class, with the name that it has now.
+pub(crate) struct Info {
+    first: ClassInfo,
+    /// The same, once another class has come that has the name too.
+    renamed: OnceLock<ClassInfo>,
+    origin: Origin,
+}
+
+impl Deref for Info {
+    type Target = ClassInfo;
+
+    #[inline]
+    fn deref(&self) -> &ClassInfo {
+        self.renamed.get().unwrap_or(&self.first)
+    }
+}
+
+/// Where a class comes from, which decides what it is called if its name is taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// A Rust type at this path.
+    Type(String),
+    /// The program, at run time.
+    Dynamic,
 }
 
 impl Class {
@@ -52,6 +85,13 @@ pub(crate) struct Classes {
 struct Names {
     count: usize,
     typed: HashMap<TypeId, ClassId>,
+    /// Apart from `typed`: nothing keeps a type from being a class and an interface.
+    interfaces: HashMap<TypeId, ClassId>,
+    by_name: HashMap<String, ClassId>,
+    /// Names that several Rust types have, so that none of them is called so.
+    ambiguous: HashSet<String>,
+    /// The last number that a name got behind it.
+    last_number: HashMap<String, usize>,
 }
 
 /// The heap has as many classes as a header can name.
@@ -100,9 +140,13 @@ impl Classes {
 
     /// The class of a Rust type, made if this is its first use.
     pub(crate) fn of(&self, descriptor: &'static Descriptor) -> Result<ClassId, TooManyClasses> {
-        let superclass = descriptor.superclass.map(|it| self.of(it)).transpose()?;
-        let mut names = self.names.lock().unwrap();
         let key = (descriptor.type_id)();
+        if let Some(&id) = self.names.lock().unwrap().typed.get(&key) {
+            return Ok(id);
+        }
+        let superclass = descriptor.superclass.map(|it| self.of(it)).transpose()?;
+        let interfaces = self.interfaces(descriptor.interfaces)?;
+        let mut names = self.names.lock().unwrap();
         if let Some(&id) = names.typed.get(&key) {
             return Ok(id);
         }
@@ -132,61 +176,138 @@ impl Classes {
             Shape::Plain(kind) => Some(Elements::Plain(kind)),
             Shape::Text => Some(Elements::Text),
         };
-        let id = self.add(&mut names, |id| {
-            let info = ClassInfo {
-                id,
-                name: (descriptor.name)(),
-                superclass,
-                fields,
-                elements,
-            };
+        let info = ClassInfo {
+            id: ClassId(0),
+            name: (descriptor.name)(),
+            superclass,
+            interfaces,
+            is_interface: false,
+            fields,
+            elements,
+        };
+        let origin = Origin::Type((descriptor.path)());
+        let id = self.add(&mut names, info, origin, |info| {
             Class::new(info, descriptor.shape, 0, descriptor)
         })?;
         names.typed.insert(key, id);
         Ok(id)
     }
 
-    /// Defines a class at run time; `info` gets the new id.
-    pub(crate) fn define(
+    /// The interface of a Rust type, made if this is its first use.
+    pub(crate) fn interface(
         &self,
-        mut info: ClassInfo,
-        tail: usize,
+        descriptor: &InterfaceDescriptor,
     ) -> Result<ClassId, TooManyClasses> {
+        let key = (descriptor.type_id)();
+        if let Some(id) = self.known_interface(key) {
+            return Ok(id);
+        }
+        let above = self.interfaces(descriptor.extends)?;
         let mut names = self.names.lock().unwrap();
-        self.add(&mut names, |id| {
-            info.id = id;
-            Class::new(info, Shape::Refs, tail, Instance::DESCRIPTOR)
-        })
+        if let Some(&id) = names.interfaces.get(&key) {
+            return Ok(id);
+        }
+        let info = interface_info(descriptor.name.into(), above);
+        let origin = Origin::Type((descriptor.path)().into());
+        let id = self.add(&mut names, info, origin, Class::interface)?;
+        names.interfaces.insert(key, id);
+        Ok(id)
     }
 
+    /// Several of them, each once.
+    fn interfaces(&self, all: &[InterfaceDescriptor]) -> Result<Vec<ClassId>, TooManyClasses> {
+        let mut ids = Vec::new();
+        for descriptor in all {
+            let id = self.interface(descriptor)?;
+            // An alias can name an interface twice, which the compiler does not see.
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The interface of a Rust type, if it was used.
+    pub(crate) fn known_interface(&self, key: TypeId) -> Option<ClassId> {
+        self.names.lock().unwrap().interfaces.get(&key).copied()
+    }
+
+    /// Defines a class at run time; the answer has its id and name.
+    pub(crate) fn define(&self, info: ClassInfo, tail: usize) -> Result<ClassInfo, TooManyClasses> {
+        let mut names = self.names.lock().unwrap();
+        let id = self.add(&mut names, info, Origin::Dynamic, |info| {
+            Class::new(info, Shape::Refs, tail, Instance::DESCRIPTOR)
+        })?;
+        Ok(self.get(id).info.clone())
+    }
+
+    /// Defines an interface at run time; the answer has its id and name.
+    pub(crate) fn define_interface(&self, info: ClassInfo) -> Result<ClassInfo, TooManyClasses> {
+        let mut names = self.names.lock().unwrap();
+        let id = self.add(&mut names, info, Origin::Dynamic, Class::interface)?;
+        Ok(self.get(id).info.clone())
+    }
+
+    /// Adds a class, with an id and a name that no other has.
     fn add(
         &self,
         names: &mut Names,
-        class: impl FnOnce(ClassId) -> Class,
+        mut info: ClassInfo,
+        origin: Origin,
+        class: impl FnOnce(Info) -> Class,
     ) -> Result<ClassId, TooManyClasses> {
         if names.count == MAX_CLASSES {
             return Err(TooManyClasses);
         }
         let id = ClassId(names.count as u32 + 1);
-        let added = self.place(id.0).set(class(id));
+        info.id = id;
+        info.name = self.name(names, info.name, &origin);
+        names.by_name.insert(info.name.clone(), id);
+        let info = Info {
+            first: info,
+            renamed: OnceLock::new(),
+            origin,
+        };
+        let added = self.place(id.0).set(class(info));
         assert!(added.is_ok(), "ids are given out once, under the lock");
         names.count += 1;
         Ok(id)
     }
 
-    /// Whether a class is another one or extends it. Everything is an `Object`.
+    /// The name of a new class. A Rust type that has the wanted one gets its path instead.
+    fn name(&self, names: &mut Names, wanted: String, origin: &Origin) -> String {
+        let holder = names.by_name.get(&wanted).copied();
+        let holder = holder.map(|id| self.get(id));
+        if let Some(holder) = holder
+            && let Origin::Type(path) = &holder.info.origin
+            && holder.info.renamed.get().is_none()
+            && *path != wanted
+        {
+            names.by_name.remove(&wanted);
+            let renamed = ClassInfo {
+                name: names.free(path),
+                ..holder.info.first.clone()
+            };
+            names.by_name.insert(renamed.name.clone(), renamed.id);
+            names.ambiguous.insert(wanted.clone());
+            let set = holder.info.renamed.set(renamed);
+            assert!(set.is_ok(), "names change under the lock");
+        }
+        match origin {
+            Origin::Dynamic => names.free(&wanted),
+            Origin::Type(path) => {
+                let is_taken = holder.is_some() || names.ambiguous.contains(&wanted);
+                names.free(if is_taken { path } else { &wanted })
+            }
+        }
+    }
+
+    /// Whether a class is another one, or extends or implements it. Everything is an `Object`.
     pub(crate) fn extends(&self, id: ClassId, above: ClassId) -> bool {
         if (self.get(above).descriptor.type_id)() == TypeId::of::<Object>() {
             return true;
         }
-        let mut next = Some(id);
-        while let Some(id) = next {
-            if id == above {
-                return true;
-            }
-            next = self.get(id).info.superclass;
-        }
-        false
+        class::extends(id, above, |id| &self.get(id).info)
     }
 
     /// Whether `id` is the class of a Rust type, or extends it.
@@ -206,8 +327,63 @@ impl Classes {
     }
 }
 
+impl Names {
+    /// A name that is not taken: this one, or with a number behind it.
+    fn free(&mut self, name: &str) -> String {
+        let mut free = name.to_string();
+        while self.by_name.contains_key(&free) {
+            let last = self.last_number.entry(name.into()).or_insert(1);
+            *last += 1;
+            free = format!("{name}~{last}");
+        }
+        free
+    }
+}
+
+/// The name of a class with type arguments: `Map<Str, List<Order>>`.
+#[doc(hidden)]
+pub fn class_name(name: &str, arguments: &[String]) -> String {
+    match arguments {
+        [] => name.into(),
+        _ => format!("{name}<{}>", arguments.join(", ")),
+    }
+}
+
+/// The path of a class, from the name of its type, with type arguments.
+#[doc(hidden)]
+pub fn class_path(type_name: &str, arguments: &[String]) -> String {
+    let path = type_name.split('<').next().unwrap_or(type_name);
+    class_name(path, arguments)
+}
+
+/// The name of a type that is not a class, without modules.
+#[doc(hidden)]
+pub fn type_name<T: ?Sized>() -> String {
+    short_name(std::any::type_name::<T>())
+}
+
+/// Describes interfaces as far as the table of classes needs it: they have no instances.
+struct NoInstances;
+
+impl NoInstances {
+    const DESCRIPTOR: &'static Descriptor = &Descriptor {
+        name: || String::new(),
+        path: || String::new(),
+        type_id: TypeId::of::<Self>,
+        shape: Shape::Fixed(8),
+        superclass: None,
+        interfaces: &[],
+        fields: &[],
+        drop: None,
+    };
+}
+
 impl Class {
-    fn new(info: ClassInfo, shape: Shape, tail: usize, descriptor: &'static Descriptor) -> Self {
+    fn interface(info: Info) -> Self {
+        Self::new(info, Shape::Fixed(8), 0, NoInstances::DESCRIPTOR)
+    }
+
+    fn new(info: Info, shape: Shape, tail: usize, descriptor: &'static Descriptor) -> Self {
         let slots: Vec<_> = info.slots().map(|slot| (slot.offset, slot.kind)).collect();
         let trace = Trace::new(
             shape,

@@ -289,6 +289,7 @@ impl HeapInner {
         let live = self.find_live(collector, &needs, Some((&mut checks, asker)), stats);
         let (live, mut announcements) = self.conclude(collector, &needs, &mut checks, live, stats);
         checks.put_back();
+        self.keep_summary(&live);
         let ground = self.ground(&collector.traces);
         let mut marked = live.marked;
         self.revive_finalizable(ground, &mut marked);
@@ -416,7 +417,6 @@ impl HeapInner {
                 live.shapes = Some(measured);
             }
             live.summary = Some(Arc::new(summary));
-            self.keep_summary(&live);
         }
         live
     }

@@ -16,6 +16,7 @@ use crate::assertions::tables::{Entry, Pair, SiteId, TAKEN_BACK};
 use crate::assertions::{AssertionKind, Assertions, ClassAssertion, Site, Standing};
 use crate::findings::Reaction;
 use crate::heap::{Heap, HeapInner};
+use crate::interface::ClassHandle;
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::objects::header::Word;
 use crate::raw::{Managed, Mutator, Object, ObjectId, Raw, Subject, Weak};
@@ -42,7 +43,8 @@ impl Expecting<'_, '_> {
         self
     }
 
-    /// Whether instances of subclasses count; they do not unless said so.
+    /// Whether instances of subclasses count; they do not unless said so. Those of the classes
+    /// that implement an interface always count for it.
     pub fn subclasses(mut self, count: bool) -> Self {
         self.subclasses = count;
         self
@@ -137,6 +139,41 @@ impl Expecting<'_, '_> {
         self.class::<T>(AssertionKind::Volume, bytes, Location::caller());
     }
 
+    /// As [`Expecting::instances`], for a class that was defined at run time, or an interface.
+    ///
+    /// # Panics
+    /// If the class is of another heap.
+    #[track_caller]
+    pub fn instances_of(self, class: &impl ClassHandle, limit: usize) {
+        self.handle(class, AssertionKind::Instances, limit, Location::caller());
+    }
+
+    /// As [`Expecting::volume`], for a class that was defined at run time, or an interface.
+    ///
+    /// # Panics
+    /// If the class is of another heap.
+    #[track_caller]
+    pub fn volume_of(self, class: &impl ClassHandle, bytes: usize) {
+        self.handle(class, AssertionKind::Volume, bytes, Location::caller());
+    }
+
+    #[track_caller]
+    fn handle(
+        &self,
+        class: &impl ClassHandle,
+        kind: AssertionKind,
+        limit: usize,
+        place: &'static Location<'static>,
+    ) {
+        let (heap, class, name, is_interface) = class.class();
+        assert!(
+            heap == self.mutator.heap.id,
+            "class `{name}` is of another heap"
+        );
+        let subclasses = self.subclasses || is_interface;
+        self.class_limit(class, subclasses, kind, limit, place);
+    }
+
     fn class<T: Managed + ?Sized>(
         &self,
         kind: AssertionKind,
@@ -144,8 +181,18 @@ impl Expecting<'_, '_> {
         place: &'static Location<'static>,
     ) {
         let class = ClassId(self.mutator.known_class(T::DESCRIPTOR));
+        self.class_limit(class, self.subclasses, kind, limit, place);
+    }
+
+    fn class_limit(
+        &self,
+        class: ClassId,
+        subclasses: bool,
+        kind: AssertionKind,
+        limit: usize,
+        place: &'static Location<'static>,
+    ) {
         let (mut assertions, site) = self.record(kind, place);
-        let subclasses = self.subclasses;
         // Said again of the same class at the same place, it replaces what was said.
         let same = |it: &ClassAssertion| it.site == site && it.class == class;
         assertions.classes.retain(|it| !same(it));
@@ -244,6 +291,26 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     pub fn assert_volume<T: Managed + ?Sized>(&self, bytes: usize) {
         self.expecting().volume::<T>(bytes);
+    }
+
+    /// Asserts that at most `limit` instances of a class that was defined at run time live, or
+    /// of the classes that implement an interface.
+    ///
+    /// # Panics
+    /// If the class is of another heap.
+    #[track_caller]
+    pub fn assert_instances_of(&self, class: &impl ClassHandle, limit: usize) {
+        self.expecting().instances_of(class, limit);
+    }
+
+    /// Asserts that the instances of a class that was defined at run time, or of the classes
+    /// that implement an interface, take at most that many bytes.
+    ///
+    /// # Panics
+    /// If the class is of another heap.
+    #[track_caller]
+    pub fn assert_volume_of(&self, class: &impl ClassHandle, bytes: usize) {
+        self.expecting().volume_of(class, bytes);
     }
 
     /// The objects that the last full collection found assertions wrong about, each with the

@@ -20,6 +20,7 @@ mod expect;
 mod findings;
 mod generations;
 mod heap;
+mod interface;
 mod labels;
 mod log;
 mod marking;
@@ -35,12 +36,13 @@ mod summaries;
 
 pub use assertions::AssertionKind;
 pub use check::{Check, Counted, Every, Needs, Registration};
-pub use classes::TooManyClasses;
+pub use classes::{TooManyClasses, class_name, class_path, type_name};
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
 pub use expect::{Expecting, Region};
 pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
+pub use interface::{ClassHandle, DynInterface, Interface, InterfaceBuilder, InterfaceDescriptor};
 pub use probes::Asking;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,

@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "export")]
 use heaphound_analysis::export::Picture;
 use heaphound_analysis::shape::{self, Backbones, Measure, degrees, matches};
 use heaphound_analysis::slot::SlotIds;
@@ -60,11 +61,13 @@ pub struct HeapSummary {
 
 impl HeapSummary {
     /// The class points-from graph, to be written as DOT, GraphML or JSON.
+    #[cfg(feature = "export")]
     pub fn points_from(&self) -> Picture<'_> {
         Picture::points_from(&self.summary, &self.classes, &self.slots)
     }
 
     /// The class field-wise summary graph, to be written as DOT, GraphML or JSON.
+    #[cfg(feature = "export")]
     pub fn field_wise(&self) -> Picture<'_> {
         Picture::field_wise(&self.summary, &self.classes, &self.slots)
     }
@@ -217,18 +220,20 @@ impl HeapInner {
         measured
     }
 
-    /// Keeps a summary until the next one.
+    /// Keeps the summary of a collection, if it made one, until the next.
     pub(crate) fn keep_summary(&self, live: &Live) {
+        let Some(summary) = &live.summary else {
+            return;
+        };
         // Where each class is allocated next is worth knowing.
         for shared in self.mutators.lock().unwrap().iter() {
             shared.forget_classes();
         }
-        let current = live.summary.as_ref().map(|summary| Current {
+        self.summaries.lock().unwrap().current = Some(Current {
             collection: live.collection,
             allocated_bytes: live.allocated_bytes,
             summary: summary.clone(),
         });
-        self.summaries.lock().unwrap().current = current;
     }
 }
 

@@ -1,4 +1,6 @@
-//! What a class knows about its instances: names, slots, plain fields.
+//! What a class knows about its instances (names, slots, plain fields) and about other classes.
+
+use std::collections::HashSet;
 
 use crate::value::PlainKind;
 
@@ -62,6 +64,12 @@ pub struct ClassInfo {
     pub name: String,
     /// The class that it extends.
     pub superclass: Option<ClassId>,
+    /// The interfaces that it implements itself, or extends if it is one, in declaration order.
+    /// Those of its supertypes are not repeated.
+    pub interfaces: Vec<ClassId>,
+    /// Whether it is an interface: it has no superclass, no fields, no elements and no instances
+    /// of its own.
+    pub is_interface: bool,
     /// Fields in declaration order, inherited ones first.
     pub fields: Vec<FieldInfo>,
     /// What an array of this class holds, if it is one.
@@ -78,4 +86,139 @@ impl ClassInfo {
     pub fn field(&self, name: &str) -> Option<&FieldInfo> {
         self.fields.iter().find(|field| field.name == name)
     }
+}
+
+impl ClassInfo {
+    /// The class that it extends, and then its interfaces.
+    pub fn supertypes(&self) -> impl Iterator<Item = ClassId> {
+        let interfaces = self.interfaces.iter().copied();
+        self.superclass.into_iter().chain(interfaces)
+    }
+
+    /// One of its supertypes, in that order.
+    fn supertype(&self, nth: usize) -> Option<ClassId> {
+        match (self.superclass, nth) {
+            (Some(class), 0) => Some(class),
+            (Some(_), nth) => self.interfaces.get(nth - 1).copied(),
+            (None, nth) => self.interfaces.get(nth).copied(),
+        }
+    }
+}
+
+/// Whether a class is another one, or extends or implements it, directly or through other
+/// classes. `info` finds a class by its id.
+pub fn extends<'c>(
+    class: ClassId,
+    above: ClassId,
+    info: impl Fn(ClassId) -> &'c ClassInfo,
+) -> bool {
+    let mut met = HashSet::new();
+    let mut left = vec![class];
+    while let Some(class) = left.pop() {
+        if class == above {
+            return true;
+        }
+        // An interface can be met on several ways.
+        left.extend(info(class).supertypes().filter(|&it| met.insert(it)));
+    }
+    false
+}
+
+/// All classes that are one of these or have one of them above, as [`extends`] says for a
+/// pair, in the order of their ids. The classes are those of a heap, in that order.
+pub fn with_subclasses(classes: &[ClassInfo], of: &[ClassId]) -> Vec<ClassId> {
+    let mut below: Vec<Vec<ClassId>> = vec![Vec::new(); classes.len() + 1];
+    for class in classes {
+        for above in class.supertypes() {
+            if let Some(below) = below.get_mut(above.0 as usize) {
+                below.push(class.id);
+            }
+        }
+    }
+    let mut met = vec![false; classes.len() + 1];
+    let mut left = of.to_vec();
+    while let Some(class) = left.pop() {
+        let met = met.get_mut(class.0 as usize);
+        if met.is_some_and(|met| !std::mem::replace(met, true)) {
+            left.extend(&below[class.0 as usize]);
+        }
+    }
+    let ids = classes.iter().map(|class| class.id);
+    ids.filter(|id| met[id.0 as usize]).collect()
+}
+
+/// Supertypes that lead back to where they started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cycle {
+    /// The class that extends itself.
+    pub class: ClassId,
+    /// The supertype of it on the way back.
+    pub through: ClassId,
+    /// The last class on that way: the class above is one of its supertypes.
+    pub last: ClassId,
+}
+
+/// Finds where classes extend themselves. Once every [`Cycle::last`] has lost its supertype
+/// [`Cycle::class`], none does any more. Supertypes that are not there are passed over.
+pub fn find_cycles(classes: &[ClassInfo]) -> Vec<Cycle> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Visit {
+        New,
+        /// On the way, at this place.
+        Open(usize),
+        Done,
+    }
+    let get = |id: ClassId| classes.get((id.0 as usize).wrapping_sub(1));
+    let mut visits = vec![Visit::New; classes.len() + 1];
+    let mut cycles = Vec::new();
+    // Classes on the way from the first, each with how many of its supertypes were looked at.
+    let mut way: Vec<(&ClassInfo, usize)> = Vec::new();
+    for first in classes {
+        if visits[first.id.0 as usize] == Visit::New {
+            visits[first.id.0 as usize] = Visit::Open(0);
+            way.push((first, 0));
+        }
+        while let Some((class, next)) = way.last_mut() {
+            let (class, nth) = (*class, *next);
+            *next += 1;
+            let Some(above) = class.supertype(nth) else {
+                visits[class.id.0 as usize] = Visit::Done;
+                way.pop();
+                continue;
+            };
+            let Some(above) = get(above) else {
+                continue;
+            };
+            match visits[above.id.0 as usize] {
+                Visit::Done => {}
+                Visit::New => {
+                    visits[above.id.0 as usize] = Visit::Open(way.len());
+                    way.push((above, 0));
+                }
+                Visit::Open(place) => cycles.push(Cycle {
+                    class: above.id,
+                    through: above.supertype(way[place].1 - 1).expect("it led here"),
+                    last: class.id,
+                }),
+            }
+        }
+    }
+    cycles
+}
+
+/// A class's name without the modules or packages before it and before its type arguments:
+/// `List<Order>` for `shop::List<shop::Order>`, `Node` for `java.util.Node`.
+pub fn short_name(name: &str) -> String {
+    let mut short = String::with_capacity(name.len());
+    // Where the part that is being read starts.
+    let mut start = 0;
+    for c in name.chars() {
+        short.push(c);
+        match c {
+            '.' | ':' => short.truncate(start),
+            '<' | '>' | ',' | ' ' | '(' | ')' | '[' | ']' | '&' | '*' => start = short.len(),
+            _ => {}
+        }
+    }
+    short
 }

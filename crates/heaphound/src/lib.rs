@@ -49,15 +49,16 @@ pub use growth::{Growth, GrowthWatch};
 pub use heaphound_analysis as analysis;
 /// DeAL and PHALANX expressions.
 pub use heaphound_deal as deal;
-pub use heaphound_derive::{Managed, Plain, deal};
+pub use heaphound_derive::{Interface, Managed, Plain, deal};
 pub use heaphound_gc::{
     AllocationSite, Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, Check,
-    ClassBuilder, ClassError, ClassShare, CollectionStats, Collector, Counted, DynClass, Every,
-    Expecting, Finalization, Found, Header, Heap, HeapBuilder, HeapStats, HeapSummary, Instance,
-    Invalidated, InvalidationOff, Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator,
-    Needs, Object, ObjectId, OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref,
-    RefArray, Region, Registration, Remark, Root, Slot, Static, StoppedHeap, Str, Subject,
-    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Counted,
+    DynClass, DynInterface, Every, Expecting, Finalization, Found, Header, Heap, HeapBuilder,
+    HeapStats, HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff,
+    Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator, Needs, Object, ObjectId,
+    OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref, RefArray, Region,
+    Registration, Remark, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak,
+    WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
@@ -106,8 +107,8 @@ pub mod testing {
 #[doc(hidden)]
 pub mod support {
     pub use heaphound_gc::{
-        Create, Descriptor, Field, FieldDescriptor, Filler, Header, Init, Managed, Owned, Plain,
-        Shape,
+        Create, Descriptor, Field, FieldDescriptor, Filler, Header, Init, Interface,
+        InterfaceDescriptor, Managed, Owned, Plain, Shape, class_name, class_path, type_name,
     };
     pub use heaphound_heap::{FieldKind, PlainKind};
 }

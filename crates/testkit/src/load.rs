@@ -11,8 +11,8 @@ use heaphound::root::RootKind;
 use heaphound::snapshot::{ObjectId, Snapshot};
 use heaphound::view::{HeapView, Place};
 use heaphound::{
-    ClassId, DynClass, FieldKind, Heap, Instance, Managed, Mutator, Object, PlainKind, RefArray,
-    Root, Value, Weak,
+    ClassId, DynClass, DynInterface, FieldKind, Heap, Instance, Managed, Mutator, Object,
+    PlainKind, RefArray, Root, Value, Weak,
 };
 use heaphound_heap::class::Elements;
 
@@ -80,7 +80,11 @@ pub fn load(
 
 fn define(heap: &Heap, snapshot: &Snapshot) -> HashMap<ClassId, DynClass> {
     let mut classes: HashMap<ClassId, DynClass> = HashMap::new();
-    for class in snapshot.classes() {
+    let mut interfaces: HashMap<ClassId, DynInterface> = HashMap::new();
+    for class in snapshot.classes().iter().filter(|it| it.is_interface) {
+        define_interface(heap, snapshot, class.id, &mut interfaces);
+    }
+    for class in snapshot.classes().iter().filter(|it| !it.is_interface) {
         // The heap's own.
         if class.name == "Str" {
             continue;
@@ -93,6 +97,10 @@ fn define(heap: &Heap, snapshot: &Snapshot) -> HashMap<ClassId, DynClass> {
                 .extends(&classes[&above])
                 .expect("it is of this heap");
         }
+        for interface in &class.interfaces {
+            let implemented = builder.implements(&interfaces[interface]);
+            builder = implemented.expect("it is of this heap");
+        }
         for field in &class.fields[inherited..] {
             builder = match field.kind {
                 FieldKind::Plain(kind) => builder.plain(&field.name, kind),
@@ -103,6 +111,26 @@ fn define(heap: &Heap, snapshot: &Snapshot) -> HashMap<ClassId, DynClass> {
         classes.insert(class.id, builder.define().expect("it was defined so"));
     }
     classes
+}
+
+/// Defines an interface, after those that it extends.
+fn define_interface(
+    heap: &Heap,
+    snapshot: &Snapshot,
+    id: ClassId,
+    interfaces: &mut HashMap<ClassId, DynInterface>,
+) {
+    if interfaces.contains_key(&id) {
+        return;
+    }
+    let class = snapshot.class(id);
+    let mut builder = heap.define_interface(&class.name);
+    for &above in &class.interfaces {
+        define_interface(heap, snapshot, above, interfaces);
+        let extended = builder.extends(&interfaces[&above]);
+        builder = extended.expect("it is of this heap");
+    }
+    interfaces.insert(id, builder.define().expect("it was defined so"));
 }
 
 fn allocate(

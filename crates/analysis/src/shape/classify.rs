@@ -4,46 +4,48 @@
 
 use std::fmt;
 
+#[cfg(feature = "export")]
 use serde::{Deserialize, Serialize};
 
 use super::{Measure, matching};
 
 /// What a recursive data structure looks like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
 pub enum Shape {
     /// Each refers to the next.
-    #[serde(rename = "singly linked list")]
+    #[cfg_attr(feature = "export", serde(rename = "singly linked list"))]
     SinglyLinkedList,
     /// Each refers to the next, the last to the first.
-    #[serde(rename = "circular list")]
+    #[cfg_attr(feature = "export", serde(rename = "circular list"))]
     CircularList,
     /// Each refers to the next and to the one before.
-    #[serde(rename = "doubly linked list")]
+    #[cfg_attr(feature = "export", serde(rename = "doubly linked list"))]
     DoublyLinkedList,
     /// Lists whose heads are elements of an array.
-    #[serde(rename = "hash chain")]
+    #[cfg_attr(feature = "export", serde(rename = "hash chain"))]
     HashChain,
     /// Each has up to two children.
-    #[serde(rename = "binary tree")]
+    #[cfg_attr(feature = "export", serde(rename = "binary tree"))]
     BinaryTree,
     /// A binary tree whose nodes know their parents.
-    #[serde(rename = "binary tree with parent pointers")]
+    #[cfg_attr(feature = "export", serde(rename = "binary tree with parent pointers"))]
     BinaryTreeWithParents,
     /// Each has any number of children.
-    #[serde(rename = "tree")]
+    #[cfg_attr(feature = "export", serde(rename = "tree"))]
     Tree,
     /// A tree whose nodes know their parents.
-    #[serde(rename = "tree with parent pointers")]
+    #[cfg_attr(feature = "export", serde(rename = "tree with parent pointers"))]
     TreeWithParents,
     /// Each refers to its parent only.
-    #[serde(rename = "tree of parent pointers")]
+    #[cfg_attr(feature = "export", serde(rename = "tree of parent pointers"))]
     ParentTree,
     /// Some have no referrers, some refer to nothing, and some are shared.
-    #[serde(rename = "DAG")]
+    #[cfg_attr(feature = "export", serde(rename = "DAG"))]
     Dag,
     /// None of these.
     #[default]
-    #[serde(rename = "other")]
+    #[cfg_attr(feature = "export", serde(rename = "other"))]
     Other,
 }
 

@@ -1,10 +1,12 @@
 //! What was learnt about one of the eight degrees.
 
+#[cfg(feature = "export")]
 use serde::{Deserialize, Serialize};
 
 /// How many objects of a backbone have a degree, in all that was learnt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "export", serde(rename_all = "lowercase"))]
 pub enum Metric {
     /// Always this many, at most two.
     Quirk(u64),
@@ -113,12 +115,14 @@ impl std::fmt::Display for Percent {
     }
 }
 
+#[cfg(feature = "export")]
 impl Serialize for Percent {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.0 as f64 / 10_000.0)
     }
 }
 
+#[cfg(feature = "export")]
 impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let percent = f64::deserialize(deserializer)?;
@@ -153,6 +157,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "export")]
     fn a_percentage_survives_json() {
         for parts in (0..=WHOLE as u32).step_by(77) {
             let text = serde_json::to_string(&Percent(parts)).unwrap();

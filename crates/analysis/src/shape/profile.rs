@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "export")]
 use serde::{Deserialize, Serialize};
 
 use super::matching;
@@ -10,8 +11,9 @@ use super::{Broken, Degree, HashSum, Measure, Metric, Shape, Violation, shape_of
 
 /// What is true of the recursive data structures of a program, by the names of their
 /// backbones.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "export", serde(deny_unknown_fields))]
 pub struct Profile {
     /// The version of this form.
     pub schema_version: u32,
@@ -20,11 +22,15 @@ pub struct Profile {
 }
 
 /// What is true of one backbone.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "export", serde(deny_unknown_fields))]
 pub struct Invariants {
     /// The class between two objects of the backbone, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
     pub through: Option<String>,
     /// What the largest looked like.
     pub looks_like: Shape,
@@ -38,7 +44,10 @@ pub struct Invariants {
     pub relations: Relations,
     /// References that match: `to` a slot's targets, `by` it from source to target, `back by`
     /// it from target to source. None if nothing was learnt about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
     pub matches: Option<Vec<Relation<HashSum>>>,
 }
 
@@ -84,6 +93,7 @@ impl Profile {
     }
 
     /// Returns the profile as JSON with line breaks.
+    #[cfg(feature = "export")]
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a profile has only plain data");
         text.push('\n');
@@ -95,6 +105,7 @@ impl Profile {
     /// # Errors
     /// If it is not a profile, or contains something that cannot have been learnt. The error
     /// says where and why.
+    #[cfg(feature = "export")]
     pub fn from_json(text: &str) -> Result<Self, String> {
         /// Profiles of other versions may have other fields.
         #[derive(Deserialize)]
@@ -118,6 +129,7 @@ impl Profile {
 
 impl Invariants {
     /// Checks that it can have been learnt. The error says what cannot.
+    #[cfg(feature = "export")]
     fn check(&self) -> Result<(), String> {
         for (degree, metric) in &self.degrees {
             if matches!(metric, Metric::Range(min, max) if min > max) {

@@ -17,6 +17,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+#[cfg(feature = "export")]
 use serde::{Deserialize, Serialize};
 
 use super::modular::Echelon;
@@ -27,19 +28,27 @@ use crate::slot::SlotName;
 pub(super) type Point = BTreeMap<Count, i64>;
 
 /// A sum that is always 0: of [`Count`]s, or of [`HashSum`](super::HashSum)s.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de> + Ord"))]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
+#[cfg_attr(
+    feature = "export",
+    serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de> + Ord"))
+)]
 pub struct Relation<T> {
     /// What is added up, and how many times.
     pub terms: BTreeMap<T, i64>,
     /// Set by a person who does not want it tested.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "std::ops::Not::not")
+    )]
     pub ignored: bool,
 }
 
 /// The relations of one backbone, and what they were learnt from.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "export", serde(deny_unknown_fields))]
 pub struct Relations {
     /// What holds.
     pub hold: Vec<Relation<Count>>,
@@ -61,11 +70,14 @@ const MOST_COUNTS: usize = 40;
 
 /// The largest count that a heap can have, and the largest factor of a term. Sums of these
 /// do not overflow.
+#[cfg(feature = "export")]
 const MOST_COUNTED: i64 = 1 << 48;
+#[cfg(feature = "export")]
 const MOST_TIMES: i64 = 1 << 20;
 
 impl Relations {
     /// Checks that all numbers can have been counted. The error says which cannot.
+    #[cfg(feature = "export")]
     pub(super) fn check(&self) -> Result<(), String> {
         for point in self.basis.iter().chain(&self.confirming) {
             for (name, &count) in point {
@@ -271,6 +283,7 @@ pub(super) fn point(measure: &Measure) -> Point {
 
 impl<T: Clone + Ord + fmt::Display> Relation<T> {
     /// Checks that it can be added up.
+    #[cfg(feature = "export")]
     pub(super) fn check(&self) -> Result<(), String> {
         for (name, &times) in &self.terms {
             if !(-MOST_TIMES..=MOST_TIMES).contains(&times) {

@@ -109,14 +109,20 @@ impl Kinds {
                 .any(|it| it.elements == Some(Elements::Text) && self.classes.has(it.id))
     }
 
+    /// The class of what it can be, if that is one class with what is below it: the one that was
+    /// named. Else the first of several.
+    pub fn top<'c>(&self, classes: &'c [ClassInfo]) -> Option<&'c ClassInfo> {
+        let mut here = classes.iter().filter(|it| self.classes.has(it.id));
+        here.find(|it| !it.supertypes().any(|above| self.classes.has(above)))
+    }
+
     /// What it can be, in words.
     pub fn describe(&self, classes: &[ClassInfo]) -> String {
         let mut words = Vec::new();
         if self.classes.is_all() {
             words.push("an object".to_string());
         } else if self.is_object() {
-            let first = classes.iter().find(|it| self.classes.has(it.id));
-            let name = first.map_or("?", |it| &it.name);
+            let name = self.top(classes).map_or("?", |it| &it.name);
             words.push(format!("a `{name}`"));
         } else if self.null {
             words.push("null".into());

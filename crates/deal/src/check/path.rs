@@ -171,8 +171,8 @@ impl Checker<'_> {
         let message = match (kinds.classes.is_all(), named.as_slice()) {
             (true, _) => format!("no class has a field `{}`", field.text),
             (_, [one]) => format!("`{one}` has no field `{}`", field.text),
-            (_, several) => {
-                let name = several.first().unwrap_or(&"?");
+            _ => {
+                let name = kinds.top(classes).map_or("?", |it| &it.name);
                 let field = &field.text;
                 format!("neither `{name}` nor a subclass has a field `{field}`")
             }

@@ -116,11 +116,8 @@ impl Parser<'_> {
         // `x in Node` asks for the class, `x in reach(d)` whether a set has x.
         let names_class = match &self.nth(1).kind {
             TokenKind::Text(_) => true,
-            TokenKind::Word(_) => {
-                let mut n = 2;
-                while self.is_nth(n, ".") && self.word_at(n + 1).is_some() {
-                    n += 2;
-                }
+            TokenKind::Word(_) | TokenKind::Class(_) => {
+                let n = self.behind_class(2);
                 !self.is_nth(n, "(") && !self.is_nth(n, "[")
             }
             _ => false,
@@ -233,7 +230,7 @@ impl Parser<'_> {
 
     /// The class and the variable of a quantifier: `Node x`, `x`, `x ∈ Node`.
     pub(super) fn binder(&mut self) -> (Option<Name>, Name) {
-        let is_text = matches!(self.token().kind, TokenKind::Text(_));
+        let is_text = matches!(self.token().kind, TokenKind::Text(_) | TokenKind::Class(_));
         let is_in = |it: &Self, n| it.is_nth(n, "in") || it.word_at(n) == Some("in");
         if self.word_at(0).is_some() && is_in(self, 1) && !self.is_nth(2, ":") {
             let variable = self.name("a variable");
@@ -241,10 +238,7 @@ impl Parser<'_> {
             return (Some(self.class()), variable);
         }
         // `java.util.Node x`, but `x. x instanceof Node` has no class.
-        let mut n = 1;
-        while self.is_nth(n, ".") && self.word_at(n + 1).is_some() {
-            n += 2;
-        }
+        let n = self.behind_class(1);
         let infix = ["instanceof", "is", "in", "select", "limit"];
         let is_class = is_text
             || self.word_at(0).is_some()
@@ -269,7 +263,8 @@ impl Parser<'_> {
         loop {
             if self.is(".") {
                 self.advance();
-                let name = self.name("the name of a field");
+                // Or of a class behind its package.
+                let name = self.class_part("the name of a field");
                 if self.is("(") {
                     let (arguments, height) = self.arguments("(", ")");
                     let height = height.max(of.height);
@@ -312,6 +307,7 @@ impl Parser<'_> {
         };
         match self.token().kind.clone() {
             TokenKind::Word(word) => self.word(word),
+            TokenKind::Class(name) => leaf(self, ExprKind::Name(name)),
             TokenKind::Text(text) => leaf(self, ExprKind::Constant(Constant::Text(text))),
             TokenKind::Char(c) => leaf(self, ExprKind::Constant(Constant::Char(c))),
             TokenKind::Integer(value) => self.number(value, span),
@@ -429,16 +425,9 @@ impl Parser<'_> {
     /// `{a, b}`, `{Node x | …}`
     fn braced(&mut self) -> Tall {
         let start = self.span();
-        // Behind a name, perhaps with its package.
-        let behind = |mut n: usize| {
-            while self.is_nth(n, ".") && self.word_at(n + 1).is_some() {
-                n += 2;
-            }
-            n
-        };
+        let behind = |n| self.behind_class(n);
         let is_in = self.is_nth(2, "in") || self.word_at(2) == Some("in");
-        let is_name =
-            |n: usize| matches!(self.nth(n).kind, TokenKind::Word(_) | TokenKind::Text(_));
+        let is_name = |n| self.is_class_start(n);
         let is_quantifier = if is_in {
             is_name(3) && self.is_nth(behind(4), "|")
         } else {

@@ -126,7 +126,7 @@ impl Parser<'_> {
             "unsafeAssert" => Some(AssertionKind::Unsafe),
             _ => None,
         };
-        let is_name = matches!(self.nth(1).kind, TokenKind::Word(_) | TokenKind::Text(_));
+        let is_name = self.is_class_start(1);
         match kind {
             Some(kind) if is_call => Statement::Assertion(self.assertion(kind)),
             _ if is_call && GC.contains(&word.as_str()) => Statement::Gc(self.gc(&word)),
@@ -199,7 +199,7 @@ impl Parser<'_> {
 
     fn target(&mut self) -> Target {
         let start = self.span();
-        let has_more = matches!(self.nth(1).kind, TokenKind::Word(_) | TokenKind::Text(_));
+        let has_more = self.is_class_start(1);
         let only = has_more && self.eat_word("only");
         let what = self.binary(6).expr;
         let span = self.since(start);

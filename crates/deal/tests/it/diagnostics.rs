@@ -31,7 +31,7 @@ fn classes() -> Vec<ClassInfo> {
         ("buffer", Owned),
     ];
     let person: &[(&str, FieldKind)] = &[("age", Plain(PlainKind::U8)), ("lastOrder", Opt)];
-    let all: [Row<'_>; 7] = [
+    let all: [Row<'_>; 11] = [
         ("Node", None, node, None),
         ("SubNode", Some(1), node, None),
         ("Person", None, person, None),
@@ -39,12 +39,23 @@ fn classes() -> Vec<ClassInfo> {
         ("Node[]", None, &[], Some(Elements::Refs)),
         ("shop::Order", None, &[], None),
         ("bank::Order", None, &[], None),
+        ("Stored", None, &[], None),
+        ("List<shop::Order>", None, &[("first", Ref)], None),
+        ("shop::List<bank::Order>", None, &[("last", Ref)], None),
+        ("Closing", None, &[], None),
     ];
     let classes = all.into_iter().zip(1..);
     let classes = classes.map(|((name, above, fields, elements), id)| ClassInfo {
         id: ClassId(id),
         name: name.into(),
         superclass: above.map(ClassId),
+        // `Stored` is an interface of the people and of `Closing`, which is one of lists.
+        interfaces: match id {
+            3 | 11 => vec![ClassId(8)],
+            9 | 10 => vec![ClassId(11)],
+            _ => Vec::new(),
+        },
+        is_interface: matches!(id, 8 | 11),
         fields: fields
             .iter()
             .map(|&(name, kind)| FieldInfo {
@@ -842,4 +853,99 @@ fn more_relations_than_a_traversal_has_marks_for_are_refused() {
     assert_eq!(compiles(124), Ok(()));
     let wrong = compiles(125).unwrap_err();
     assert!(wrong.contains("at most 124 relations"), "{wrong}");
+}
+
+#[test]
+fn interfaces_are_classes_without_instances() {
+    check(
+        "assertion(forall Stored x: x.age > 3)",
+        expect![[r#"
+        fine: 1 rules
+    "#]],
+    );
+    check(
+        "rule it: instances(Closing) <= 3",
+        expect![[r#"
+        fine: 1 rules
+    "#]],
+    );
+    check(
+        "assertion(forall Person x: x instanceof Stored)",
+        expect![[r#"
+            fine: 1 rules
+        "#]],
+    );
+    check(
+        "rule it: instances(only Closing) <= 3",
+        expect![[r#"
+        heap.deal:1:25: `Closing` is an interface and has no instances of its own
+          rule it: instances(only Closing) <= 3
+                                  ^^^^^^^
+    "#]],
+    );
+    check(
+        "assertion(forall x: x != Stored#1)",
+        expect![[r#"
+        heap.deal:1:26: `Stored` is an interface and has no instances of its own
+          assertion(forall x: x != Stored#1)
+                                   ^^^^^^^^
+    "#]],
+    );
+    check(
+        "assertion(forall Stored x: x.agee > 3)",
+        expect![[r#"
+        heap.deal:1:30: neither `Stored` nor a subclass has a field `agee`
+          assertion(forall Stored x: x.agee > 3)
+                                       ^^^^ did you mean `age`?
+    "#]],
+    );
+    check(
+        "assertion(forall Closing x: x == 3)",
+        expect![[r#"
+        heap.deal:1:29: a `Closing` does not compare with a number
+          assertion(forall Closing x: x == 3)
+                                      ^^^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn type_arguments_are_part_of_a_name() {
+    check(
+        "assertion(forall List<shop::Order> x: x.first != null)",
+        expect![[r#"
+            fine: 1 rules
+        "#]],
+    );
+    check(
+        "assertion(forall shop::List<bank::Order> x: x.last != null)",
+        expect![[r#"
+            fine: 1 rules
+        "#]],
+    );
+    // Either list is one of orders.
+    check(
+        "assertion(forall List<Order> x: x.last != null)",
+        expect![[r#"
+            heap.deal:1:18: `List<Order>` can be several classes
+              assertion(forall List<Order> x: x.last != null)
+                               ^^^^^^^^^^^ List<shop::Order> or shop::List<bank::Order>
+        "#]],
+    );
+    check(
+        "assertion(forall List<Orders> x: x.last != null)",
+        expect![[r#"
+            heap.deal:1:18: there is no class `List<Orders>`
+              assertion(forall List<Orders> x: x.last != null)
+                               ^^^^^^^^^^^^
+        "#]],
+    );
+    check(
+        "rule it: instances(List<Person>) <= 3",
+        expect![[r#"
+        heap.deal:1:20: there is no class `List<Person>`
+          rule it: instances(List<Person>) <= 3
+                             ^^^^^^^^^^^^
+    "#]],
+    );
 }

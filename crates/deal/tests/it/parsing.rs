@@ -224,8 +224,8 @@ fn constants_and_names() {
           && m.f != Node#17 && m.g != "Map<K, V>"#3 && m.h != java.util.Map#4 && m.i != static:"open orders".x
           && m.j != thread:main[2] && m.k != thread-object:main && m.l is "in flight" && m.n == State::Open
         "##,
-        expect![[r##"
-            forall "Map<K, V>" m:
+        expect![[r#"
+            forall Map<K, V> m:
                 m.a == -1
                     && m.b == 1500.0
                     && m.c == "x\"\n"
@@ -236,14 +236,14 @@ fn constants_and_names() {
                     && m.state == Open
                     && m.big <= 10 MiB
                     && m.f != Node#17
-                    && m.g != "Map<K, V>"#3
+                    && m.g != Map<K, V>#3
                     && m.h != java.util.Map#4
                     && m.i != static:"open orders".x
                     && m.j != thread:main[2]
                     && m.k != thread-object:main
                     && m.l is "in flight"
                     && m.n == State::Open;
-        "##]],
+        "#]],
     );
 }
 
@@ -347,4 +347,48 @@ fn unicode_style() {
     let ascii = format("it", &unicode, Style::Ascii).unwrap();
     assert_eq!(parse(text).file.items, parse(&ascii).file.items);
     assert_eq!(parse(text).file.items, parse(&unicode).file.items);
+}
+
+#[test]
+fn classes_with_type_arguments_need_no_quotes() {
+    check(
+        r##"
+        forall List<Order> x: x.next instanceof java.util.Map<Str,List< Order >> && x in Grid<8>;
+        forall x in shop::List<shop::Order>: x != List<Order>#3 && x != "Map<K, V>"#4 && x != a.Map<K, V>#5;
+        {List<Order> x | x.size < 3};
+        query List<Node[]> x select count();
+        rule few: instances(List<Order>) <= 3;
+        rule only-few: volume(only a.Map<K, V>) < 3 KiB;
+        forall Node x: x.a<b && x.b>c && x.c<d->x.d<=e && (x.e<f)==(g>x.f);
+        "##,
+        expect![[r#"
+            forall List<Order> x:
+                x.next instanceof java.util.Map<Str, List<Order>> && x instanceof Grid<8>;
+            forall shop::List<shop::Order> x:
+                x != List<Order>#3 && x != Map<K, V>#4 && x != a.Map<K, V>#5;
+            {List<Order> x | x.size < 3};
+            query List<Node[]> x select count();
+            rule few: instances(List<Order>) <= 3;
+            rule only-few: volume(only a.Map<K, V>) < 3 KiB;
+            forall Node x: x.a < b && x.b > c && x.c < d -> x.d <= e && (x.e < f) == (g > x.f);
+        "#]],
+    );
+}
+
+#[test]
+fn comparisons_are_not_type_arguments() {
+    check(
+        "
+        x.a<b>=c;
+        (a<b, c>d)
+        ",
+        expect![[r#"
+            it:2:14: comparisons do not chain
+              x.a<b>=c;
+                   ^^ join two of them with &&
+            it:3:13: expected `)`, found `,`
+              (a<b, c>d)
+                  ^
+        "#]],
+    );
 }

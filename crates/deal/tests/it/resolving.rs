@@ -22,6 +22,8 @@ fn classes() -> Vec<ClassInfo> {
         id: ClassId(4),
         name: "Node[]".into(),
         superclass: None,
+        interfaces: Vec::new(),
+        is_interface: false,
         fields: Vec::new(),
         elements: Some(Elements::Refs),
     });

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::{FAR, HUGE, Hold, ObjectId, Snapshot, Values, bits_of, encode_values, plain_fields};
-use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
+use crate::class::{ClassId, ClassInfo, Elements, FieldKind, find_cycles};
 use crate::root::{Root, RootKind, RootSet};
 use crate::value::{PlainKind, Value};
 use crate::view::{HeapView, Place, Strength};
@@ -127,12 +127,12 @@ impl Columns {
             if class.id.0 as usize != place + 1 {
                 return fail(format!("class `{}` has the wrong id", class.name));
             }
-            let above = class.superclass.map_or(0, |id| id.0);
-            if above as usize > self.classes.len() || above == class.id.0 {
+            let is_there = |id: ClassId| (1..=self.classes.len()).contains(&(id.0 as usize));
+            if !class.supertypes().all(is_there) {
                 return fail(format!("class `{}` extends what is not there", class.name));
             }
         }
-        check_superclasses(&self.classes)?;
+        check_supertypes(&self.classes)?;
         let sizes_fit = self.bytes_of.len() == objects
             && self.first_edge.len() == objects + 1
             && self.first_edge.first() == Some(&0)
@@ -156,6 +156,13 @@ impl Columns {
         let classes = self.classes.len() as u32;
         if let Some(at) = self.class_of.iter().position(|&c| c == 0 || c > classes) {
             return fail(format!("object {at} has no class"));
+        }
+        let is_interface = |&c: &u32| self.classes[c as usize - 1].is_interface;
+        if self.classes.iter().any(|class| class.is_interface)
+            && let Some(at) = self.class_of.iter().position(is_interface)
+        {
+            let name = &self.classes[self.class_of[at] as usize - 1].name;
+            return fail(format!("object {at} is of interface `{name}`"));
         }
         let far_away = |id: &u32| *id as usize >= objects;
         if let Some(to) = self.targets.iter().find(|id| far_away(id)) {
@@ -227,34 +234,51 @@ impl Columns {
     }
 }
 
-/// A class begins with the fields of the class that it extends, and none extends itself.
-fn check_superclasses(classes: &[ClassInfo]) -> Result<(), Malformed> {
-    let above = |class: &ClassInfo| class.superclass.map(|id| &classes[id.0 as usize - 1]);
-    // A class whose chain is known to end, by its place.
-    let mut ends = vec![false; classes.len()];
+/// Supertypes are what they must be: a class begins with the fields of the class that it extends,
+/// interfaces have nothing but a name and interfaces, and no class extends itself.
+fn check_supertypes(classes: &[ClassInfo]) -> Result<(), Malformed> {
+    let fail = |what: String| Err(Malformed(what));
+    let get = |id: ClassId| &classes[id.0 as usize - 1];
+    if let Some(cycle) = find_cycles(classes).first() {
+        return fail(format!("class `{}` extends itself", get(cycle.class).name));
+    }
     for class in classes {
-        let mut chain = Vec::new();
-        let mut next = Some(class);
-        while let Some(class) = next.filter(|class| !ends[class.id.0 as usize - 1]) {
-            if chain.len() == classes.len() {
-                return Err(Malformed(format!("class `{}` extends itself", class.name)));
+        let name = &class.name;
+        let has_more =
+            class.superclass.is_some() || !class.fields.is_empty() || class.elements.is_some();
+        if class.is_interface && has_more {
+            return fail(format!(
+                "interface `{name}` has fields, elements or a superclass"
+            ));
+        }
+        let mut met = HashSet::new();
+        for &id in &class.interfaces {
+            let above = &get(id).name;
+            if !get(id).is_interface {
+                return fail(format!(
+                    "`{above}`, which `{name}` implements, is not an interface"
+                ));
             }
-            chain.push(class.id.0 as usize - 1);
-            next = above(class);
+            if !met.insert(id) {
+                return fail(format!("class `{name}` implements `{above}` twice"));
+            }
         }
-        for place in chain {
-            ends[place] = true;
-        }
-        let Some(above) = above(class) else {
+        let Some(above) = class.superclass.map(get) else {
             continue;
         };
+        if above.is_interface {
+            return fail(format!(
+                "`{}`, which `{name}` extends, is an interface",
+                above.name
+            ));
+        }
         let own = class.fields.iter().zip(&above.fields);
         let same = own.filter(|(own, it)| own.name == it.name && own.kind == it.kind);
         if same.count() != above.fields.len() {
-            return Err(Malformed(format!(
-                "class `{}` does not begin with the fields of `{}`",
-                class.name, above.name
-            )));
+            return fail(format!(
+                "class `{name}` does not begin with the fields of `{}`",
+                above.name
+            ));
         }
     }
     Ok(())
@@ -447,10 +471,26 @@ impl SnapshotBuilder {
             id,
             name: name.into(),
             superclass: above,
+            interfaces: Vec::new(),
+            is_interface: false,
             fields,
             elements: None,
         });
         id
+    }
+
+    /// Adds an interface that extends these.
+    pub fn add_interface(&mut self, name: &str, above: &[ClassId]) -> ClassId {
+        let id = self.add_class(name, None, &[]);
+        self.columns.classes[id.0 as usize - 1].is_interface = true;
+        self.implement(id, above);
+        id
+    }
+
+    /// Says that a class implements these interfaces too.
+    pub fn implement(&mut self, class: ClassId, interfaces: &[ClassId]) {
+        let class = &mut self.columns.classes[class.0 as usize - 1];
+        class.interfaces.extend_from_slice(interfaces);
     }
 
     /// Adds a class of reference arrays.

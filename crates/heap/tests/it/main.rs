@@ -5,4 +5,5 @@
 
 mod pool;
 mod probes;
+mod supertypes;
 mod view;

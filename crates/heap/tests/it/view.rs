@@ -35,6 +35,8 @@ impl Tiny {
                 id,
                 name: name.into(),
                 superclass,
+                interfaces: Vec::new(),
+                is_interface: false,
                 fields: fields.collect(),
                 elements,
             }
@@ -222,6 +224,8 @@ fn a_snapshot_reads_slots_and_elements_as_its_edges_say() {
         id: ClassId(id.0 + n),
         name: format!("array {n}"),
         superclass: None,
+        interfaces: Vec::new(),
+        is_interface: false,
         fields: Vec::new(),
         elements: Some(elements),
     };

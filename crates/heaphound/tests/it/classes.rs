@@ -5,9 +5,11 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use expect_test::expect;
+use heaphound::deal::check::{Scope, compile};
 use heaphound::view::{HeapView, live_objects};
 use heaphound::{
-    Header, Heap, Managed, Object, Plain, PlainKind, Ref, Root, Slot, Str, Value, Var, WeakSlot,
+    Deal, Header, Heap, Interface, Managed, Mutator, Object, Plain, PlainData, PlainKind, Ref,
+    RefArray, Root, Slot, Str, Value, Var, WeakSlot, deal,
 };
 
 #[derive(Clone, Copy, PartialEq, Debug, Plain)]
@@ -176,7 +178,7 @@ fn a_heap_is_written_as_text() {
         class Point { next ->, x: f64 }
         class Object[] { [] -> }
         root static:origin -> Point#2
-        root thread:main[0] @ "crates/heaphound/tests/it/classes.rs:154:22" -> Object[]#1
+        root thread:main[0] @ "crates/heaphound/tests/it/classes.rs:156:22" -> Object[]#1
         Object[]#1 [ null, Point#2 ]
         Point#2 { next -> Point#3, x = 2.5 }
         Point#3 { x = 0.0 }
@@ -262,4 +264,210 @@ fn dynamic_classes_refuse_what_makes_no_sense() {
     let wrong =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| m[object].plain::<f64>(0)));
     assert!(wrong.is_err());
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Tagged<T, const N: usize>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    header: Header,
+    #[managed(owned)]
+    tag: T,
+    next: Slot<Tagged<T, N>>,
+}
+
+#[derive(Managed)]
+#[managed(name = "Bag")]
+#[repr(C)]
+struct List<T>
+where
+    T: Managed + ?Sized,
+{
+    header: Header,
+    first: Slot<T>,
+}
+
+mod shop {
+    use super::*;
+
+    #[derive(Managed)]
+    #[repr(C)]
+    pub struct Node {
+        pub header: Header,
+        pub value: u8,
+    }
+}
+
+mod bank {
+    use super::*;
+
+    #[derive(Managed)]
+    #[repr(C)]
+    pub struct Node {
+        pub header: Header,
+        pub value: u16,
+    }
+
+    #[derive(Interface)]
+    pub struct Shape;
+}
+
+/// A name without the path of this module.
+fn here(name: &str) -> String {
+    name.replace(concat!(module_path!(), "::"), "")
+}
+
+fn names(m: &Mutator<'_>) -> Vec<String> {
+    let classes = m.classes();
+    let mut names: Vec<String> = classes.iter().map(|it| here(&it.name)).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn generic_classes_have_the_names_of_their_arguments() {
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    m.know_class::<Pair<Ring, Pair<Circle, List<RefArray<Shape>>>>>();
+    m.know_class::<Tagged<u64, 8>>();
+    m.know_class::<Tagged<Option<Color>, 3>>();
+    m.know_class::<List<Object>>();
+    m.know_class::<List<List<Shape>>>();
+    m.know_class::<RefArray<List<Shape>>>();
+    expect![[r#"
+        [
+            "Bag<Bag<Shape>>",
+            "Bag<Object>",
+            "Bag<Shape>[]",
+            "Pair<geometry.Ring, Pair<Circle, Bag<Shape[]>>>",
+            "Tagged<Option<Color>, 3>",
+            "Tagged<u64, 8>",
+        ]
+    "#]]
+    .assert_debug_eq(&names(&m));
+    // The same in rules, in a written heap and in rules about it.
+    let list = m.alloc(ListInit::<Shape> { first: None }).unwrap();
+    let list = m.root(&m[list]);
+    let mut rule = deal!("assertion(forall Bag<Shape> x: x.first != null)");
+    assert_eq!(rule.check(&mut m).unwrap().len(), 1);
+    let snapshot = m.capture(PlainData::Omit);
+    assert_eq!(
+        snapshot
+            .class(snapshot.class_of(snapshot.objects().next().unwrap()))
+            .name,
+        "Bag<Shape>"
+    );
+    let text = "assertion(forall Bag<Shape> x: x.first != null)";
+    assert!(compile("it", text, &Scope::new(snapshot.classes())).is_ok());
+    drop(list);
+}
+
+#[test]
+fn classes_of_one_name_are_called_by_their_paths() {
+    let shop = |m: &Mutator<'_>| m.know_class::<shop::Node>();
+    let bank = |m: &Mutator<'_>| m.know_class::<bank::Node>();
+    let lists = |m: &Mutator<'_>| {
+        m.know_class::<List<bank::Node>>();
+        m.know_class::<RefArray<bank::Node>>();
+        m.know_class::<RefArray<shop::Node>>();
+        m.know_class::<List<shop::Node>>();
+    };
+    // Whichever comes first.
+    type Step<'s> = &'s dyn Fn(&Mutator<'_>);
+    let orders: [[Step<'_>; 3]; 3] = [
+        [&shop, &bank, &lists],
+        [&bank, &shop, &lists],
+        [&lists, &bank, &shop],
+    ];
+    for order in orders {
+        let heap = Heap::builder().build().unwrap();
+        let m = heap.attach("main").unwrap();
+        for step in order {
+            step(&m);
+        }
+        let expected = [
+            "List<bank::Node>",
+            "List<shop::Node>",
+            "bank::Node",
+            "bank::Node[]",
+            "shop::Node",
+            "shop::Node[]",
+        ];
+        assert_eq!(names(&m), expected);
+    }
+}
+
+#[test]
+fn a_class_keeps_its_short_name_while_no_other_has_it() {
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let node = m.alloc(shop::NodeInit { value: 5 }).unwrap();
+    assert_eq!(m[node].as_object().class().name, "Node");
+    let mut rule = deal!("assertion(forall Node x: x.value == 4)");
+    assert_eq!(rule.check(&mut m).unwrap().len(), 1);
+    m.know_class::<bank::Node>();
+    assert_eq!(here(&m[node].as_object().class().name), "shop::Node");
+    let refused = rule.check(&mut m).unwrap_err().to_string();
+    expect![[r#"
+        assertion:1:18: `Node` can be several classes
+          assertion(forall Node x: x.value == 4)
+                           ^^^^ shop::Node or bank::Node"#]]
+    .assert_eq(&here(&refused));
+    // As much of the path as tells them apart, or all of it.
+    for path in ["shop::Node", concat!(module_path!(), "::shop::Node")] {
+        let mut rule = Deal::new(format!("assertion(forall {path} x: x.value == 4)"));
+        assert_eq!(rule.check(&mut m).unwrap().len(), 1);
+    }
+    let written = m.capture(PlainData::Omit);
+    let object = written.objects().next().unwrap();
+    assert_eq!(here(&written.name_of(object)), "shop::Node#1");
+}
+
+#[test]
+fn classes_that_have_no_path_are_numbered() {
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    m.know_class::<shop::Node>();
+    let first = heap.define_class("Node").slot("a").define().unwrap();
+    let second = heap.define_class("Node").slot("b").define().unwrap();
+    heap.define_interface("Node").define().unwrap();
+    m.know_class::<bank::Node>();
+    m.know_class::<Shape>();
+    heap.interface::<bank::Shape>().unwrap();
+    expect![[r#"
+        [
+            "Node",
+            "Node~2",
+            "Node~3",
+            "Shape",
+            "bank::Node",
+            "bank::Shape",
+            "shop::Node",
+        ]
+    "#]]
+    .assert_debug_eq(&names(&m));
+    assert_eq!(
+        (first.info().name.as_str(), second.info().name.as_str()),
+        ("Node", "Node~2")
+    );
+    let made = m.alloc_instance(&second).unwrap();
+    assert_eq!(m[made].as_object().class().name, "Node~2");
+    let mut rule = deal!("assertion(forall \"Node~2\" x: x.b != null)");
+    assert_eq!(rule.check(&mut m).unwrap().len(), 1);
+}
+
+#[test]
+fn many_threads_agree_on_names() {
+    for _ in 0..20 {
+        let heap = Heap::builder().build().unwrap();
+        std::thread::scope(|threads| {
+            threads.spawn(|| heap.attach("a").unwrap().know_class::<shop::Node>());
+            threads.spawn(|| heap.attach("b").unwrap().know_class::<bank::Node>());
+            threads.spawn(|| heap.attach("c").unwrap().know_class::<shop::Node>());
+        });
+        let m = heap.attach("main").unwrap();
+        assert_eq!(names(&m), ["bank::Node", "shop::Node"]);
+    }
 }

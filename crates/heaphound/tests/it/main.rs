@@ -11,6 +11,7 @@ mod examples;
 mod growth;
 mod heap;
 mod heap_edges;
+mod interfaces;
 mod invalidation;
 mod model;
 #[cfg(feature = "invalidation")]

@@ -4,7 +4,7 @@
 //! What an assertion speaks of by name lies in a static of that name. Nearly all objects are of
 //! the class that the assertion quantifies over, so that it filters nothing.
 
-use heaphound::{Deal, Header, Local, Managed, Mutator, Object, RefArray, Slot, Var};
+use heaphound::{Deal, Header, Interface, Local, Managed, Mutator, Object, RefArray, Slot, Var};
 
 use super::Random;
 
@@ -342,18 +342,23 @@ struct Config {
     threshold: i64,
 }
 
+#[derive(Interface)]
+struct Serializable;
+
 #[derive(Managed)]
+#[managed(implements(Serializable))]
 #[repr(C)]
-struct Serializable {
+struct Stored {
     #[managed(superclass)]
     node: Link,
 }
 
+/// A thread is not serializable.
 #[derive(Managed)]
 #[repr(C)]
 struct Thread {
     #[managed(superclass)]
-    serializable: Serializable,
+    node: Link,
 }
 
 #[derive(Managed)]
@@ -521,7 +526,7 @@ fn hot_cache(m: &mut Mutator<'_>, shape: &Shape) {
 fn session(m: &mut Mutator<'_>, shape: &Shape) {
     let list = nodes(m, shape, shape.objects, |m| {
         let node = LinkInit { next: None };
-        m.alloc(SerializableInit { node }).expect("room")
+        m.alloc(StoredInit { node }).expect("room")
     });
     each(m, list, |at, node, elements| {
         let next = elements.get(at + 1).and_then(Slot::get);
@@ -530,10 +535,9 @@ fn session(m: &mut Mutator<'_>, shape: &Shape) {
     m.know_class::<Thread>();
     if shape.broken {
         let node = LinkInit { next: None };
-        let serializable = SerializableInit { node };
-        let thread = m.alloc(ThreadInit { serializable }).expect("room");
+        let thread = m.alloc(ThreadInit { node }).expect("room");
         let last = element(m, list, shape.objects - 1);
-        m[last].node.next.set(Some(&m[thread].serializable.node));
+        m[last].node.next.set(Some(&m[thread].node));
     }
     hold_first(m, "HttpSession", list);
 }

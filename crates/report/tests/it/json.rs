@@ -97,7 +97,7 @@ fn every_kind_of_report_fits_the_schema() {
     let verdicts = [
         rules::Verdict::Holds,
         fails,
-        rules::Verdict::NoAnswer,
+        rules::Verdict::NotChecked,
         rules::Verdict::Told,
     ];
     let findings = vec![finding(Severity::Warning, None)];

@@ -13,7 +13,10 @@ pub use write::write_binary;
 
 /// What a file begins with; its version follows.
 pub const MAGIC: [u8; 7] = *b"HHSNAP\0";
-const VERSION: u8 = 1;
+/// The version that is written. Version 1, which has no interfaces, is read too.
+const VERSION: u8 = 2;
+/// The first version with interfaces.
+const WITH_INTERFACES: u8 = 2;
 
 /// What the bytes of a section are. All but objects, lengths, numbers and values come
 /// once; those may be split between two objects.

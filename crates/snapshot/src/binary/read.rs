@@ -2,11 +2,13 @@
 //!
 //! Every count is checked against the bytes that are left before anything is made for it.
 
-use heaphound_heap::class::Elements;
+use std::collections::HashSet;
+
+use heaphound_heap::class::{Elements, find_cycles};
 use heaphound_heap::snapshot::{Columns, ObjectId, Snapshot};
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Root, RootKind};
 
-use super::{BinaryError, MAGIC, Section, VERSION, checksum, unzigzag};
+use super::{BinaryError, MAGIC, Section, VERSION, WITH_INTERFACES, checksum, unzigzag};
 use crate::Progress;
 use crate::budget::Budget;
 use crate::variants::{MOST_VARIANTS, intern};
@@ -45,6 +47,7 @@ fn failure<T>(at: usize, message: impl Into<String>) -> Read<T> {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    version: u8,
     /// Where the section ends.
     end: usize,
     budget: Budget,
@@ -61,6 +64,7 @@ impl<'a> Reader<'a> {
         Self {
             bytes,
             at: 0,
+            version: VERSION,
             end: bytes.len(),
             budget: Budget::for_input(bytes.len()),
             strings: Vec::new(),
@@ -77,10 +81,11 @@ impl<'a> Reader<'a> {
         }
         self.at = MAGIC.len();
         let version = self.byte("the version")?;
-        if version != VERSION {
-            let message = format!("version {version} is not known, only {VERSION}");
+        if !(1..=VERSION).contains(&version) {
+            let message = format!("version {version} is not known, only 1 to {VERSION}");
             return failure(MAGIC.len(), message);
         }
+        self.version = version;
         let mut before = Section::End;
         loop {
             let at = self.at;
@@ -272,8 +277,12 @@ impl<'a> Reader<'a> {
     fn classes(&mut self) -> Read<()> {
         let at = self.at;
         let count = self.number("the classes")?;
-        // A class takes five bytes at least.
-        if count > (self.end - self.at) as u64 / 5 {
+        // What a class takes at least.
+        let least = match self.version >= WITH_INTERFACES {
+            true => 6,
+            false => 5,
+        };
+        if count > (self.end - self.at) as u64 / least {
             return failure(at, format!("{count} classes do not fit into their section"));
         }
         let mut inherited = Vec::new();
@@ -298,6 +307,10 @@ impl<'a> Reader<'a> {
             0 => None,
             above => Some(ClassId(above)),
         };
+        let interfaces = match self.version >= WITH_INTERFACES {
+            true => self.interfaces()?,
+            false => Vec::new(),
+        };
         let at = self.at;
         let same = self.small(what)? as usize;
         let count = self.small(what)?;
@@ -319,8 +332,11 @@ impl<'a> Reader<'a> {
             fields.push(FieldInfo { name, offset, kind });
         }
         let tag_at = self.at;
-        let elements = match self.byte(what)? {
+        let tag = self.byte(what)?;
+        let is_interface = tag == 3 && self.version >= WITH_INTERFACES;
+        let elements = match tag {
             0 => None,
+            _ if is_interface => None,
             1 => Some(Elements::Refs),
             2 => Some(Elements::Text),
             tag => Some(Elements::Plain(self.kind(tag, tag_at)?)),
@@ -329,10 +345,30 @@ impl<'a> Reader<'a> {
             id,
             name: name.into(),
             superclass,
+            interfaces,
+            is_interface,
             fields,
             elements,
         };
         Ok((class, same, at))
+    }
+
+    /// The interfaces that a class implements. Whether they are interfaces is found when all
+    /// classes are known.
+    fn interfaces(&mut self) -> Read<Vec<ClassId>> {
+        let what = "a class";
+        let count = self.number(what)?;
+        let mut interfaces = Vec::new();
+        let mut met = HashSet::new();
+        for _ in 0..count {
+            let at = self.at;
+            let id = ClassId(self.small(what)?);
+            if !met.insert(id) {
+                return failure(at, format!("interface {} is there twice", id.0));
+            }
+            interfaces.push(id);
+        }
+        Ok(interfaces)
     }
 
     fn kind(&mut self, tag: u8, at: usize) -> Read<PlainKind> {
@@ -367,25 +403,40 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Puts inherited fields before those of each class, superclasses first.
+    /// Checks supertypes, and puts inherited fields before those of each class, superclasses
+    /// first.
     fn inherit(&mut self, inherited: &[(usize, usize)]) -> Read<()> {
         let count = inherited.len();
+        let classes = &self.columns.classes;
+        for (class, &(_, at)) in classes.iter().zip(inherited) {
+            let mut above = class.supertypes().map(|id| id.0 as usize);
+            if let Some(id) = above.find(|id| !(1..=count).contains(id)) {
+                return failure(at, format!("there is no class {id}"));
+            }
+            if class
+                .superclass
+                .is_some_and(|id| classes[id.0 as usize - 1].is_interface)
+            {
+                return failure(at, "the superclass is an interface");
+            }
+            let mut interfaces = class.interfaces.iter().map(|id| id.0 as usize);
+            if let Some(id) = interfaces.find(|id| !classes[id - 1].is_interface) {
+                return failure(at, format!("class {id} is not an interface"));
+            }
+        }
+        if let Some(cycle) = find_cycles(classes).first() {
+            let class = cycle.class.0 as usize;
+            let message = format!("class {class} extends itself");
+            return failure(inherited[class - 1].1, message);
+        }
         let mut done = vec![false; count];
         for class in 0..count {
             let mut chain = Vec::new();
             let mut next = Some(class);
             while let Some(class) = next.filter(|&class| !done[class]) {
-                let at = inherited[class].1;
-                if chain.len() == count {
-                    return failure(at, format!("class {} extends itself", class + 1));
-                }
                 chain.push(class);
-                next = match self.columns.classes[class].superclass {
-                    Some(id) if id.0 as usize > count => {
-                        return failure(at, format!("there is no class {}", id.0));
-                    }
-                    above => above.map(|id| id.0 as usize - 1),
-                };
+                let above = self.columns.classes[class].superclass;
+                next = above.map(|id| id.0 as usize - 1);
             }
             for class in chain.into_iter().rev() {
                 done[class] = true;

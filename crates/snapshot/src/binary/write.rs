@@ -172,6 +172,10 @@ fn put_class<'a>(
 ) {
     put(out, strings.place(&class.name));
     put(out, class.superclass.map_or(0, |id| id.0 as u64));
+    put(out, class.interfaces.len() as u64);
+    for interface in &class.interfaces {
+        put(out, interface.0 as u64);
+    }
     // Inherited fields are not repeated, as far as they are the same.
     let above = match class.superclass {
         Some(id) => heap.class(id).fields.as_slice(),
@@ -194,6 +198,7 @@ fn put_class<'a>(
         }
     }
     match class.elements {
+        None if class.is_interface => out.push(3),
         None => out.push(0),
         Some(Elements::Refs) => out.push(1),
         Some(Elements::Text) => out.push(2),

@@ -1,8 +1,9 @@
 //! The classes of a heap text: as declared, and as they are looked up.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use heaphound_heap::class::Elements;
+use heaphound_heap::class::{Elements, find_cycles};
 use heaphound_heap::nearest::nearest;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind};
 
@@ -39,6 +40,8 @@ impl<'a> Schema<'a> {
             id: ClassId(place + 1),
             name: name.clone().into_owned(),
             superclass: None,
+            interfaces: Vec::new(),
+            is_interface: false,
             fields: Vec::new(),
             elements: None,
         });
@@ -108,8 +111,8 @@ fn bytes(kind: FieldKind) -> u32 {
 
 /// A class as its line says it.
 struct Declared<'a> {
-    /// The superclass, and where it is named.
-    above: Option<(Cow<'a, str>, usize)>,
+    /// The superclass and the interfaces, and where each is named.
+    above: Vec<(Cow<'a, str>, usize)>,
     fields: Vec<(Cow<'a, str>, FieldKind, usize)>,
     at: usize,
 }
@@ -126,9 +129,14 @@ pub fn declared<'a>(
     let mut any = false;
     while !cursor.is_done() && !mistakes.are_too_many() {
         cursor.skip_blanks();
-        if cursor.peek() == Some(b'c') && cursor.eat_keyword("class") {
+        let is_interface = match cursor.peek() {
+            Some(b'c') if cursor.eat_keyword("class") => Some(false),
+            Some(b'i') if cursor.eat_keyword("interface") => Some(true),
+            _ => None,
+        };
+        if let Some(is_interface) = is_interface {
             any = true;
-            if let Err(error) = class_line(&mut cursor, &mut schema, &mut lines) {
+            if let Err(error) = class_line(&mut cursor, is_interface, &mut schema, &mut lines) {
                 mistakes.add(error);
             }
         }
@@ -141,9 +149,11 @@ pub fn declared<'a>(
     Some(schema)
 }
 
-/// `class Node : Base { next ->, value: u32 }`, behind the word.
+/// `class Node : Base, Closeable { next ->, value: u32 }`, or `interface Closeable`, behind the
+/// first word.
 fn class_line<'a>(
     cursor: &mut Cursor<'a>,
+    is_interface: bool,
     schema: &mut Schema<'a>,
     lines: &mut Vec<Declared<'a>>,
 ) -> Parse<()> {
@@ -155,8 +165,9 @@ fn class_line<'a>(
         return Err(error_at(at, format!("`{name}` is declared twice")).other(first));
     }
     let class = schema.add(name);
+    schema.classes[class as usize].is_interface = is_interface;
     lines.push(Declared {
-        above: None,
+        above: Vec::new(),
         fields: Vec::new(),
         at,
     });
@@ -173,11 +184,22 @@ fn class_body<'a>(
 ) -> Parse<()> {
     cursor.skip_blanks();
     if cursor.eat(b':') {
-        cursor.skip_blanks();
-        let at = cursor.at();
-        line.above = Some((cursor.name(Style::Class, "the superclass")?, at));
+        loop {
+            cursor.skip_blanks();
+            let at = cursor.at();
+            let name = cursor.name(Style::Class, "a superclass or an interface")?;
+            line.above.push((name, at));
+            cursor.skip_blanks();
+            if !cursor.eat(b',') {
+                break;
+            }
+        }
     }
     if !cursor.is_at_end() {
+        if class.is_interface && cursor.peek() == Some(b'{') {
+            let message = format!("`{}` is an interface and has no fields", class.name);
+            return Err(error_at(cursor.at(), message));
+        }
         cursor.expect(b'{')?;
         loop {
             cursor.skip_blanks();
@@ -311,7 +333,7 @@ fn field_kind(cursor: &mut Cursor<'_>) -> Parse<FieldKind> {
     }
 }
 
-/// Gives each class the fields of its superclass, and then its own.
+/// Gives each class its supertypes, the fields of its superclass, and then its own.
 fn extend<'a>(
     schema: &mut Schema<'a>,
     mut lines: Vec<Declared<'a>>,
@@ -319,36 +341,51 @@ fn extend<'a>(
     budget: &mut Budget,
 ) {
     for (class, line) in lines.iter().enumerate() {
-        let Some((name, at)) = &line.above else {
-            continue;
-        };
-        match schema.find(name) {
-            Some(above) => schema.classes[class].superclass = Some(ClassId(above + 1)),
-            None => {
-                let error = schema.unknown_class(name.clone(), *at);
+        let mut met = HashMap::new();
+        for (name, at) in &line.above {
+            let above = match schema.find(name) {
+                Some(above) => above,
+                None => {
+                    let error = schema.unknown_class(name.clone(), *at);
+                    mistakes.add(error);
+                    schema.broken[class] = true;
+                    continue;
+                }
+            };
+            let added = match met.insert(above, *at) {
+                Some(first) => Err(error_at(*at, format!("`{name}` is there twice")).other(first)),
+                None => add_supertype(schema, class, above, *at),
+            };
+            if let Err(error) = added {
                 mistakes.add(error);
                 schema.broken[class] = true;
             }
         }
     }
     lines.resize_with(schema.classes.len(), || Declared {
-        above: None,
+        above: Vec::new(),
         fields: Vec::new(),
         at: 0,
     });
+    for cycle in find_cycles(&schema.classes) {
+        let class = cycle.class.0 as usize - 1;
+        let through = &schema.classes[cycle.through.0 as usize - 1].name;
+        let mut above = lines[class].above.iter();
+        let at = above.find(|(name, _)| name == through);
+        let name = &schema.classes[class].name;
+        mistakes.add(error_at(
+            at.map_or(0, |it| it.1),
+            format!("`{name}` extends itself"),
+        ));
+        let last = &mut schema.classes[cycle.last.0 as usize - 1];
+        last.superclass = last.superclass.filter(|&it| it != cycle.class);
+        last.interfaces.retain(|&it| it != cycle.class);
+    }
     let mut done = vec![false; lines.len()];
-    let mut waits = vec![false; lines.len()];
     for class in 0..lines.len() {
         let mut chain = Vec::new();
         let mut next = Some(class);
         while let Some(class) = next.filter(|&class| !done[class]) {
-            if std::mem::replace(&mut waits[class], true) {
-                let at = lines[class].above.as_ref().map_or(0, |above| above.1);
-                let name = &schema.classes[class].name;
-                mistakes.add(error_at(at, format!("`{name}` extends itself")));
-                schema.classes[class].superclass = None;
-                break;
-            }
             chain.push(class);
             let above = schema.classes[class].superclass;
             next = above.map(|id| id.0 as usize - 1);
@@ -361,6 +398,37 @@ fn extend<'a>(
             }
         }
     }
+}
+
+/// Adds what is named behind the colon: an interface, or the superclass.
+fn add_supertype(schema: &mut Schema<'_>, class: usize, above: u32, at: usize) -> Parse<()> {
+    let id = ClassId(above + 1);
+    let name = &schema.classes[above as usize].name;
+    let (is_interface, is_broken) = (
+        schema.classes[above as usize].is_interface,
+        schema.is_broken(above),
+    );
+    let info = &schema.classes[class];
+    if is_interface {
+        schema.classes[class].interfaces.push(id);
+        return Ok(());
+    }
+    if info.is_interface {
+        // What is not known was reported.
+        let message = match is_broken {
+            true => String::new(),
+            false => format!("`{}` is an interface, and `{name}` is a class", info.name),
+        };
+        return Err(error_at(at, message));
+    }
+    if let Some(first) = info.superclass {
+        let first = &schema.classes[first.0 as usize - 1].name;
+        let message = format!("`{}` extends `{first}` already", info.name);
+        let hint = format!("`{name}` could be an interface: `interface {name}`");
+        return Err(error_at(at, message).hint(&hint));
+    }
+    schema.classes[class].superclass = Some(id);
+    Ok(())
 }
 
 fn complete(

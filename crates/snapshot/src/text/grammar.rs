@@ -105,6 +105,7 @@ fn line<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     }
     match cursor.peek() {
         Some(b'c') if cursor.eat_keyword("class") => return Ok(()),
+        Some(b'i') if cursor.eat_keyword("interface") => return Ok(()),
         Some(b'r') if cursor.eat_keyword("root") => root(cursor, sink)?,
         Some(b't') if cursor.eat_keyword("thread") => {
             cursor.skip_blanks();
@@ -136,7 +137,7 @@ fn object<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<(u32, 
 
 #[cold]
 fn no_number(at: usize, name: &str) -> Box<super::mistake::ParseError> {
-    let known = ["class", "thread", "root"];
+    let known = ["class", "interface", "thread", "root"];
     let error = error_at(at, format!("expected an object, as in `{name}#1`"));
     match nearest(name, known.into_iter()) {
         Some(word) => error.meant(Some(word)),

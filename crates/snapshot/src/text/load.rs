@@ -324,6 +324,10 @@ impl<'a> Sink<'a> for Loader<'a> {
         let Some(class) = self.schema.find(&name) else {
             return Err(self.schema.unknown_class(name, at));
         };
+        if self.schema.classes[class as usize].is_interface {
+            let message = format!("`{name}` is an interface and has no instances of its own");
+            return Err(error_at(at, message));
+        }
         self.last_class = Some((name, class));
         Ok(class)
     }

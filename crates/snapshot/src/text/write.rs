@@ -151,14 +151,23 @@ impl<W: Write> Writer<'_, W> {
     fn write_classes(&mut self) {
         for (class, names) in self.heap.classes().iter().zip(&self.classes) {
             let line = &mut self.line;
-            line.extend_from_slice(b"class ");
+            line.extend_from_slice(match class.is_interface {
+                true => b"interface ".as_slice(),
+                false => b"class ".as_slice(),
+            });
             line.extend_from_slice(&names.name);
-            let mut inherited = 0;
-            if let Some(above) = class.superclass {
-                line.extend_from_slice(b" : ");
+            let mut separator = " : ";
+            for above in class.supertypes() {
+                line.extend_from_slice(separator.as_bytes());
                 line.extend_from_slice(&self.classes[above.0 as usize - 1].name);
-                inherited = self.heap.class(above).fields.len();
+                separator = ", ";
             }
+            if class.is_interface {
+                line.push(b'\n');
+                continue;
+            }
+            let above = class.superclass;
+            let inherited = above.map_or(0, |above| self.heap.class(above).fields.len());
             let mut open = " { ";
             for (field, name) in class.fields.iter().zip(&names.fields).skip(inherited) {
                 line.extend_from_slice(open.as_bytes());

@@ -1,7 +1,7 @@
 //! The binary form: what broken files are told, and that lies about size are not believed.
 
 use expect_test::{Expect, expect};
-use heaphound_snapshot::{checksum, read, read_binary, write_binary};
+use heaphound_snapshot::{checksum, read, read_binary, write_binary, write_text};
 
 const HEAP: &str = "
     class Base { id: u8 }
@@ -70,7 +70,7 @@ fn the_head_is_checked() {
     );
     check(
         |bytes| bytes[7] = 9,
-        expect!["heap.hhs: at byte 7: version 9 is not known, only 1"],
+        expect!["heap.hhs: at byte 7: version 9 is not known, only 1 to 2"],
     );
     check(
         |bytes| bytes[8] = 99,
@@ -87,7 +87,7 @@ fn a_changed_byte_is_found_by_the_checksum() {
     let mut bytes = binary();
     let at = bytes.windows(4).position(|it| it == b"Base").unwrap();
     bytes[at] = b'b';
-    expect!["heap.hhs: at byte 145: the checksum is wrong: some bytes have changed"]
+    expect!["heap.hhs: at byte 148: the checksum is wrong: some bytes have changed"]
         .assert_eq(&shown(&bytes));
 }
 
@@ -239,4 +239,96 @@ fn a_long_name_that_many_share_is_refused() {
     let bytes = file(&[(1, &strings), (2, &class), (4, &roots), (5, &[1, 8, 0])]);
     expect!["heap.hhs: at byte 1049306: names and fields take too much memory in all"]
         .assert_eq(&shown(&bytes));
+}
+
+/// A section of a file.
+fn section(kind: u8, bytes: &[u8]) -> Vec<u8> {
+    [&[kind, bytes.len() as u8], bytes].concat()
+}
+
+/// A file with these classes, of which the names are `A`, `B` and `x`.
+fn small_file(version: u8, classes: &[u8], rest: &[u8]) -> Vec<u8> {
+    let mut bytes = b"HHSNAP\0".to_vec();
+    bytes.push(version);
+    bytes.extend(section(1, b"\x01A\x01B\x01x"));
+    bytes.extend(section(2, classes));
+    bytes.extend(rest);
+    bytes.push(0);
+    let sum = checksum(&bytes);
+    bytes.extend(sum.to_le_bytes());
+    bytes
+}
+
+fn as_text(bytes: &[u8]) -> String {
+    match read_binary(bytes, "heap.hhs", &mut |_, _| {}) {
+        Err(error) => error.to_string(),
+        Ok(heap) => {
+            let mut text = Vec::new();
+            write_text(&heap, &mut text, &mut |_, _| {}).unwrap();
+            String::from_utf8(text).unwrap()
+        }
+    }
+}
+
+#[test]
+fn a_file_of_the_first_version_is_read() {
+    // A has a slot `x`; B extends it.
+    let classes = [2, 0, 0, 0, 1, 2, 8, 1, 0, 1, 1, 1, 0, 0];
+    // An object of B that refers to itself.
+    let objects = section(5, &[2, 16, 1, 0, 0]);
+    expect![[r#"
+        class A { x -> }
+        class B : A {}
+        B#1 { x -> B#1 }
+    "#]]
+    .assert_eq(&as_text(&small_file(1, &classes, &objects)));
+}
+
+#[test]
+fn wrong_supertypes_are_told() {
+    let check = |classes: &[u8], expected: Expect| {
+        expected.assert_eq(&as_text(&small_file(2, classes, &[])));
+    };
+    // A: the interface B. B: an interface.
+    let right = [2, 0, 0, 1, 2, 0, 0, 0, 1, 0, 0, 0, 0, 3];
+    check(
+        &right,
+        expect![[r#"
+            class A : B {}
+            interface B
+        "#]],
+    );
+    let twice = [2, 0, 0, 2, 2, 2, 0, 0, 0, 1, 0, 0, 0, 0, 3];
+    check(
+        &twice,
+        expect!["heap.hhs: at byte 23: interface 2 is there twice"],
+    );
+    let no_interface = [2, 0, 0, 1, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0];
+    check(
+        &no_interface,
+        expect!["heap.hhs: at byte 23: class 2 is not an interface"],
+    );
+    let missing = [2, 0, 0, 1, 3, 0, 0, 0, 1, 0, 0, 0, 0, 3];
+    check(
+        &missing,
+        expect!["heap.hhs: at byte 23: there is no class 3"],
+    );
+    let cycle = [2, 0, 0, 1, 2, 0, 0, 3, 1, 0, 1, 1, 0, 0, 3];
+    check(
+        &cycle,
+        expect!["heap.hhs: at byte 23: class 1 extends itself"],
+    );
+    let interface_above = [2, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 3];
+    check(
+        &interface_above,
+        expect!["heap.hhs: at byte 22: the superclass is an interface"],
+    );
+    let with_fields = [2, 0, 0, 1, 2, 0, 0, 0, 1, 0, 0, 0, 1, 2, 8, 1, 3];
+    check(
+        &with_fields,
+        expect!["heap.hhs: at byte 36: interface `B` has fields, elements or a superclass"],
+    );
+    // Version 1 has no interfaces.
+    let old = small_file(1, &[2, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3], &[]);
+    expect!["heap.hhs: at byte 28: there is no kind of data 3"].assert_eq(&as_text(&old));
 }

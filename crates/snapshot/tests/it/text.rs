@@ -515,6 +515,93 @@ fn what_does_not_fit_is_a_mistake() {
 }
 
 #[test]
+fn interfaces_are_read_and_written() {
+    check(
+        "
+        interface Closeable: AutoCloseable
+        class Stream : Closeable, Base, \"Read, Write\" { from -> }
+        interface AutoCloseable // without fields
+        interface \"Read, Write\"
+        class Base { id: u8 }
+        class Socket : Stream,AutoCloseable
+        Socket#1 { id = 5, from -> Stream#1 }
+        ",
+        expect![[r#"
+            interface Closeable : AutoCloseable
+            class Stream : Base, Closeable, "Read, Write" { from -> }
+            interface AutoCloseable
+            interface "Read, Write"
+            class Base { id: u8 }
+            class Socket : Stream, AutoCloseable {}
+            Socket#1 { from -> Stream#1, id = 5 }
+            Stream#1
+        "#]],
+    );
+}
+
+#[test]
+fn wrong_supertypes_are_told() {
+    check(
+        "
+        interface A : B
+        interface B : C, D
+        interface C
+        interface D : A
+        class Base
+        class Other
+        class N : Base, C, Base
+        class M : C, Other, D, Base, C
+        interface I : C, Base
+        interface J { x -> }
+        interface K : Missing
+        interface C
+        class L : C,
+        C#1
+        N#1 { x -> C#2 }
+        root main -> C#1
+        ",
+        expect![[r#"
+            heap.txt:2:23: `A` extends itself
+              interface A : B
+                            ^
+            heap.txt:8:28: `Base` is there twice (first in line 8)
+              class N : Base, C, Base
+                                 ^
+            heap.txt:9:32: `M` extends `Other` already
+              class M : C, Other, D, Base, C
+                                     ^ `Base` could be an interface: `interface Base`
+            heap.txt:9:38: `C` is there twice (first in line 9)
+              class M : C, Other, D, Base, C
+                                           ^
+            heap.txt:10:26: `I` is an interface, and `Base` is a class
+              interface I : C, Base
+                               ^
+            heap.txt:11:21: `J` is an interface and has no fields
+              interface J { x -> }
+                          ^
+            heap.txt:12:23: there is no class `Missing`
+              interface K : Missing
+                            ^
+            heap.txt:13:19: `C` is declared twice (first in line 4)
+              interface C
+                        ^
+            heap.txt:14:21: expected a superclass or an interface, but the line ends here
+              class L : C,
+                          ^
+            heap.txt:15:9: `C` is an interface and has no instances of its own
+              C#1
+              ^
+            heap.txt:16:20: `C` is an interface and has no instances of its own
+              N#1 { x -> C#2 }
+                         ^
+            heap.txt:17:22: `C` is an interface and has no instances of its own
+              root main -> C#1
+                           ^
+        "#]],
+    );
+}
+
+#[test]
 fn syntax_is_told_by_line_and_column() {
     check(
         "

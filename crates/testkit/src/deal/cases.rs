@@ -147,24 +147,30 @@ pub const CASES: &[Case] = &[
         text: "assertion(∀x ∈ Node : RHttpSession(x) ⇒
                    x instanceof Serializable ∧ ¬(x instanceof Thread))",
         holds: "
+            interface Serializable
             class Session { first -> }
             class Node { next -> }
-            class Serializable : Node
-            class Thread : Serializable
+            class Stored : Node, Serializable
+            class Worker : Node, Serializable
+            class Thread : Node
             root main -> Session#1, Thread#1
-            Session#1.first -> Serializable#1
-            Serializable#1.next -> Serializable#2",
+            Session#1.first -> Stored#1
+            Stored#1.next -> Worker#1",
+        // A thread is not serializable. One of a subclass that is may not be stored either.
         fails: "
+            interface Serializable
             class Session { first -> }
             class Node { next -> }
-            class Serializable : Node
-            class Thread : Serializable
+            class Stored : Node, Serializable
+            class Thread : Node
+            class Worker : Thread, Serializable
             root main -> Session#1
-            Session#1.first -> Serializable#1
-            Serializable#1.next -> Node#1
-            Node#1.next -> Thread#1",
+            Session#1.first -> Stored#1
+            Stored#1.next -> Node#1
+            Node#1.next -> Worker#1
+            Worker#1.next -> Thread#1",
         binds: &[("HttpSession", "Session#1")],
-        shown: &["Node#1", "Thread#1"],
+        shown: &["Node#1", "Worker#1", "Thread#1"],
         ..NONE
     },
     Case {

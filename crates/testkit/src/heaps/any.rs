@@ -53,7 +53,8 @@ pub fn told(heap: &Snapshot, precisely: bool) -> String {
 pub fn heaps() -> impl Strategy<Value = Snapshot> {
     (schemas(), 0..40usize, any::<bool>(), any::<bool>()).prop_flat_map(
         |(classes, count, values, numbers)| {
-            let count = if classes.is_empty() { 0 } else { count };
+            let none = classes.iter().all(|class| class.is_interface);
+            let count = if none { 0 } else { count };
             let objects = prop::collection::vec(any::<Seeds>(), count);
             let roots = prop::collection::vec(any::<Seeds>(), if count == 0 { 0 } else { 8 });
             let threads = prop::collection::vec(names(), 0..4);
@@ -86,6 +87,7 @@ fn names() -> impl Strategy<Value = String> {
         Just("a//b".to_string()),
         Just("text".to_string()),
         Just("class".to_string()),
+        Just("interface".to_string()),
         Just("root".to_string()),
         Just("".to_string()),
     ]
@@ -135,13 +137,24 @@ fn schemas() -> impl Strategy<Value = Vec<ClassInfo>> {
         any::<u8>(),
         prop::collection::vec(fields(), 0..5),
         elements,
+        (prop::bool::weighted(0.2), any::<u8>()),
     );
     prop::collection::vec(class, 0..6).prop_map(|classes| {
         let count = classes.len();
         let mut made: Vec<ClassInfo> = Vec::new();
-        for (place, (name, above, own, elements)) in classes.into_iter().enumerate() {
-            // Superclasses come before here; they are turned round below.
+        for (place, class) in classes.into_iter().enumerate() {
+            let (name, above, mut own, mut elements, (is_interface, interfaces)) = class;
+            // Supertypes come before here; they are turned round below.
             let above = (place > 0 && above.is_multiple_of(3)).then(|| above as usize % place);
+            let mut above = above.filter(|&above| !made[above].is_interface);
+            if is_interface {
+                above = None;
+                own.clear();
+                elements = None;
+            }
+            let is_chosen = |nth: &usize| interfaces >> (nth % 8) & 1 == 1;
+            let chosen = (0..place).filter(|&nth| made[nth].is_interface);
+            let interfaces = chosen.filter(is_chosen).map(|nth| made[nth].id).collect();
             let mut fields = above.map_or(Vec::new(), |above| made[above].fields.clone());
             for (name, kind) in own {
                 let mut name = name;
@@ -159,6 +172,8 @@ fn schemas() -> impl Strategy<Value = Vec<ClassInfo>> {
                 id: ClassId((count - place) as u32),
                 name,
                 superclass: above.map(|above| ClassId((count - above) as u32)),
+                interfaces,
+                is_interface,
                 fields,
                 elements,
             });
@@ -179,8 +194,9 @@ fn build(
     let count = objects.len() as u64;
     let to = |seed: u64| ObjectId((seed % count) as u32);
     let mut builder = SnapshotBuilder::new(classes.clone());
+    let with_instances: Vec<_> = classes.iter().filter(|it| !it.is_interface).collect();
     for (id, seeds) in objects.iter().enumerate() {
-        let class = &classes[seeds[0] as usize % classes.len()];
+        let class = with_instances[seeds[0] as usize % with_instances.len()];
         let bytes = match seeds[1] % 8 {
             0 => seeds[2] >> 20,
             1 => u32::MAX as u64,

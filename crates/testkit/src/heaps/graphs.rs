@@ -70,6 +70,8 @@ pub fn classes() -> Vec<ClassInfo> {
             id: ClassId(place as u32 + 1),
             name: name.into(),
             superclass: None,
+            interfaces: Vec::new(),
+            is_interface: false,
             fields: fields.collect(),
             elements,
         }

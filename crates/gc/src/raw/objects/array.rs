@@ -10,6 +10,7 @@ use std::ops::{Deref, Range};
 use std::panic::Location;
 use std::ptr;
 
+use crate::classes::type_name;
 use crate::error::OutOfMemory;
 use crate::raw::memory::address::Base;
 use crate::raw::mutators::mutator::{Local, Mutator};
@@ -52,19 +53,16 @@ pub struct Str {
 /// The longest array: its length is four bytes, and all lengths below this fit.
 const MAX_LEN: usize = (1 << 31) - 1;
 
-/// The name of an array class, from the name of its elements'.
-fn array_name(element: &Descriptor) -> String {
-    format!("{}[]", (element.name)())
-}
-
 // SAFETY: begins with a header; every slot follows from the length, which never
 // changes; no owned fields; alignment 8.
 unsafe impl<T: Managed + ?Sized> Managed for RefArray<T> {
     const DESCRIPTOR: &'static Descriptor = &Descriptor {
-        name: || array_name(T::DESCRIPTOR),
+        name: || format!("{}[]", (T::DESCRIPTOR.name)()),
+        path: || format!("{}[]", (T::DESCRIPTOR.path)()),
         type_id: TypeId::of::<Self>,
         shape: Shape::Refs,
         superclass: None,
+        interfaces: &[],
         fields: &[],
         drop: None,
     };
@@ -83,10 +81,12 @@ unsafe impl<T: Managed + ?Sized> Managed for RefArray<T> {
 // SAFETY: as above; plain data has no slots.
 unsafe impl<T: Plain> Managed for PlainArray<T> {
     const DESCRIPTOR: &'static Descriptor = &Descriptor {
-        name: || format!("{}[]", short_name::<T>()),
+        name: || format!("{}[]", type_name::<T>()),
+        path: || format!("{}[]", std::any::type_name::<T>()),
         type_id: TypeId::of::<Self>,
         shape: Shape::Plain(kind_of::<T>()),
         superclass: None,
+        interfaces: &[],
         fields: &[],
         drop: None,
     };
@@ -106,9 +106,11 @@ unsafe impl<T: Plain> Managed for PlainArray<T> {
 unsafe impl Managed for Str {
     const DESCRIPTOR: &'static Descriptor = &Descriptor {
         name: || "Str".into(),
+        path: || "heaphound::Str".into(),
         type_id: TypeId::of::<Self>,
         shape: Shape::Text,
         superclass: None,
+        interfaces: &[],
         fields: &[],
         drop: None,
     };
@@ -121,11 +123,6 @@ unsafe impl Managed for Str {
             &*(ptr::slice_from_raw_parts(object, len) as *const Self)
         }
     }
-}
-
-fn short_name<T>() -> &'static str {
-    let name = std::any::type_name::<T>();
-    name.rsplit("::").next().unwrap_or(name)
 }
 
 impl<T: Managed + ?Sized> Deref for RefArray<T> {

@@ -61,9 +61,14 @@ macro_rules! managed {
                     let (key, value) = (K::DESCRIPTOR.name, V::DESCRIPTOR.name);
                     format!(concat!($name, "<{}, {}>"), key(), value())
                 },
+                path: || {
+                    let (key, value) = (K::DESCRIPTOR.path, V::DESCRIPTOR.path);
+                    format!(concat!("heaphound::", $name, "<{}, {}>"), key(), value())
+                },
                 type_id: TypeId::of::<Self>,
                 shape: Shape::Fixed(size_of::<Self>()),
                 superclass: None,
+                interfaces: &[],
                 fields: $fields,
                 drop: None,
             };

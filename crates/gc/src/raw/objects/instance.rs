@@ -17,6 +17,7 @@ use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value}
 use crate::classes::TooManyClasses;
 use crate::error::OutOfMemory;
 use crate::heap::{Heap, HeapInner};
+use crate::interface::{DynInterface, Supertypes, sealed};
 use crate::raw::memory::address::Base;
 use crate::raw::mutators::mutator::{Local, Mutator};
 use crate::raw::objects::header::Header;
@@ -39,9 +40,11 @@ pub struct Instance {
 unsafe impl Managed for Instance {
     const DESCRIPTOR: &'static Descriptor = &Descriptor {
         name: || "Instance".into(),
+        path: || "heaphound::Instance".into(),
         type_id: TypeId::of::<Self>,
         shape: Shape::Refs,
         superclass: None,
+        interfaces: &[],
         fields: &[],
         drop: None,
     };
@@ -157,12 +160,20 @@ impl DynClass {
     }
 }
 
+impl sealed::Handle for DynClass {
+    fn class(&self) -> (u64, ClassId, &str, bool) {
+        let info = &self.0.info;
+        (self.0.heap, info.id, &info.name, false)
+    }
+}
+
 /// A dynamic class in the making; see [`Heap::define_class`].
 #[must_use]
 pub struct ClassBuilder<'h> {
     heap: &'h HeapInner,
     name: String,
     superclass: Option<ClassId>,
+    interfaces: Supertypes,
     slots: Vec<String>,
     plain: Vec<(String, PlainKind)>,
 }
@@ -175,6 +186,12 @@ pub enum ClassError {
     DuplicateField(String),
     /// The superclass is of another heap.
     ForeignSuperclass(String),
+    /// The class has a superclass already, and this would be a second one.
+    SecondSuperclass(String),
+    /// The interface is of another heap.
+    ForeignInterface(String),
+    /// The class implements this interface already.
+    DuplicateInterface(String),
     /// There are too many slots or plain fields.
     TooLarge,
     /// There are too many classes.
@@ -188,6 +205,13 @@ impl std::fmt::Display for ClassError {
             Self::ForeignSuperclass(name) => {
                 write!(f, "superclass `{name}` is a class of another heap")
             }
+            Self::SecondSuperclass(name) => {
+                write!(f, "`{name}` would be a second superclass")
+            }
+            Self::ForeignInterface(name) => {
+                write!(f, "interface `{name}` is a class of another heap")
+            }
+            Self::DuplicateInterface(name) => write!(f, "interface `{name}` is named twice"),
             Self::TooLarge => write!(f, "a dynamic class has at most 8,192 fields of each sort"),
             Self::TooMany(error) => error.fmt(f),
         }
@@ -197,12 +221,14 @@ impl std::fmt::Display for ClassError {
 impl std::error::Error for ClassError {}
 
 impl Heap {
-    /// Begins the definition of a dynamic class. Names need not be unique.
+    /// Begins the definition of a dynamic class. If another one of this heap has the name, the
+    /// class is called `Name~2` (then `Name~3`, …), in the order of definition.
     pub fn define_class(&self, name: impl Into<String>) -> ClassBuilder<'_> {
         ClassBuilder {
             heap: self.inner(),
             name: name.into(),
             superclass: None,
+            interfaces: Supertypes::default(),
             slots: Vec::new(),
             plain: Vec::new(),
         }
@@ -212,10 +238,16 @@ impl Heap {
 impl ClassBuilder<'_> {
     /// Extends a class: its slots and plain fields come first. Called before
     /// fields are added.
+    ///
+    /// # Errors
+    /// If the class is of another heap, or this is the second one.
     pub fn extends(mut self, superclass: &DynClass) -> Result<Self, ClassError> {
         let info = &superclass.0.info;
         if superclass.0.heap != self.heap.id {
             return Err(ClassError::ForeignSuperclass(info.name.clone()));
+        }
+        if self.superclass.is_some() {
+            return Err(ClassError::SecondSuperclass(info.name.clone()));
         }
         self.superclass = Some(info.id);
         let mut slots: Vec<_> = info.slots().map(|slot| slot.name.clone()).collect();
@@ -231,6 +263,16 @@ impl ClassBuilder<'_> {
             .collect();
         plain.append(&mut self.plain);
         self.plain = plain;
+        Ok(self)
+    }
+
+    /// Implements an interface: rules and limits that speak of it mean instances of this class
+    /// and of its subclasses too.
+    ///
+    /// # Errors
+    /// If the interface is of another heap, or was named before.
+    pub fn implements(mut self, interface: &DynInterface) -> Result<Self, ClassError> {
+        self.interfaces.add(self.heap, interface)?;
         Ok(self)
     }
 
@@ -283,18 +325,17 @@ impl ClassBuilder<'_> {
         if let Some(twice) = fields.iter().find(|field| !names.insert(&field.name)) {
             return Err(ClassError::DuplicateField(twice.name.clone()));
         }
-        let mut info = ClassInfo {
+        let info = ClassInfo {
             id: ClassId(0),
             name: self.name,
             superclass: self.superclass,
+            interfaces: self.interfaces.0,
+            is_interface: false,
             fields,
             elements: None,
         };
-        info.id = self
-            .heap
-            .classes
-            .define(info.clone(), 8 * plain)
-            .map_err(ClassError::TooMany)?;
+        let info = self.heap.classes.define(info, 8 * plain);
+        let info = info.map_err(ClassError::TooMany)?;
         Ok(DynClass(Arc::new(DynClassInner {
             heap: self.heap.id,
             met: AtomicU64::new(0),

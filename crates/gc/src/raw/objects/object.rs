@@ -7,6 +7,7 @@ use std::fmt;
 use heaphound_heap::{ClassId, ClassInfo, FieldKind, PlainKind};
 
 use crate::heap::HeapInner;
+use crate::interface::{Interface, InterfaceDescriptor};
 use crate::raw::memory::address::{Base, Raw};
 use crate::raw::mutators::mutator::Local;
 use crate::raw::objects::header::{HashState, Header};
@@ -155,12 +156,16 @@ unsafe impl<T: Send + Sync + 'static> Field for Owned<T> {
 pub struct Descriptor {
     /// Its name in reports.
     pub name: fn() -> String,
+    /// Its name with the modules that it is in, for when another class has the same name.
+    pub path: fn() -> String,
     /// The Rust type.
     pub type_id: fn() -> TypeId,
     /// How its instances are sized and traced.
     pub shape: Shape,
     /// The class that it extends: the type of its first field.
     pub superclass: Option<&'static Descriptor>,
+    /// The interfaces that it implements itself.
+    pub interfaces: &'static [InterfaceDescriptor],
     /// Its own fields, in declaration order.
     pub fields: &'static [FieldDescriptor],
     /// Drops the owned fields, its own and inherited.
@@ -242,6 +247,13 @@ impl Object {
         }
     }
 
+    /// Whether the object's class implements an interface, itself or through its supertypes.
+    pub fn implements<I: Interface>(&self) -> bool {
+        let classes = &self.heap().classes;
+        let interface = classes.known_interface(TypeId::of::<I>());
+        interface.is_some_and(|interface| classes.extends(self.class_id(), interface))
+    }
+
     /// A number that stays the same for as long as the object lives, wherever
     /// the collector moves it. Different objects may share one.
     pub fn identity_hash(&self) -> u32 {
@@ -276,9 +288,11 @@ impl Object {
 unsafe impl Managed for Object {
     const DESCRIPTOR: &'static Descriptor = &Descriptor {
         name: || "Object".into(),
+        path: || "heaphound::Object".into(),
         type_id: TypeId::of::<Object>,
         shape: Shape::Fixed(8),
         superclass: None,
+        interfaces: &[],
         fields: &[],
         drop: None,
     };

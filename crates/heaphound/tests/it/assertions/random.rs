@@ -15,8 +15,8 @@ use heaphound::root::RootKind;
 use heaphound::snapshot::{ObjectId, Snapshot};
 use heaphound::view::{HeapView, Place, Strength};
 use heaphound::{
-    AssertionKind, Collector, Finalization, Header, Heap, HeapBuilder, Local, Managed, Mutator,
-    Object, PlainData, Reaction, RefArray, Root, Slot, Value, Weak, WeakMap, WeakSlot,
+    AssertionKind, Collector, Finalization, Header, Heap, HeapBuilder, Interface, Local, Managed,
+    Mutator, Object, PlainData, Reaction, RefArray, Root, Slot, Value, Weak, WeakMap, WeakSlot,
 };
 use heaphound_testkit::cases::config;
 use proptest::collection::vec;
@@ -124,7 +124,12 @@ struct Sub {
     weak: WeakSlot<Object>,
 }
 
+/// An interface of two classes that are not related.
+#[derive(Interface)]
+struct Numbered;
+
 #[derive(Managed)]
+#[managed(implements(Numbered))]
 #[repr(C)]
 struct Lowest {
     #[managed(superclass)]
@@ -134,6 +139,7 @@ struct Lowest {
 
 /// What an array is numbered by: its last element. The array has the next number.
 #[derive(Managed)]
+#[managed(implements(Numbered))]
 #[repr(C)]
 struct Tag {
     header: Header,
@@ -181,6 +187,7 @@ enum About {
     SubAndSubclasses,
     Lowest,
     Arrays,
+    Interface,
 }
 
 /// A step of a program. Objects are meant by their number, modulo how many there are.
@@ -235,6 +242,7 @@ fn programs() -> impl Strategy<Value = Program> {
             Just(About::SubAndSubclasses),
             Just(About::Lowest),
             Just(About::Arrays),
+            Just(About::Interface),
         ]
     };
     let maybe = move || option::weighted(0.7, number());
@@ -654,17 +662,19 @@ fn link(m: &Mutator<'_>, from: Local<'_, Object>, place: usize, to: Option<Local
 }
 
 impl About {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Base,
         Self::BaseAndSubclasses,
         Self::SubAndSubclasses,
         Self::Lowest,
         Self::Arrays,
+        Self::Interface,
     ];
 
     #[rustfmt::skip]
     fn assert(self, m: &Mutator<'_>, kind: AssertionKind, limit: usize) {
         let with = || m.expecting().subclasses(true);
+        let numbered = || m.know_interface::<Numbered>();
         match (self, kind) {
             (Self::Base, AssertionKind::Instances) => m.assert_instances::<Base>(limit),
             (Self::Base, _) => m.assert_volume::<Base>(limit),
@@ -676,6 +686,8 @@ impl About {
             (Self::Lowest, _) => m.assert_volume::<Lowest>(limit),
             (Self::Arrays, AssertionKind::Instances) => m.assert_instances::<RefArray<Object>>(limit),
             (Self::Arrays, _) => m.assert_volume::<RefArray<Object>>(limit),
+            (Self::Interface, AssertionKind::Instances) => m.assert_instances_of(&numbered(), limit),
+            (Self::Interface, _) => m.assert_volume_of(&numbered(), limit),
         }
     }
 
@@ -687,6 +699,7 @@ impl About {
             Self::SubAndSubclasses => ("Sub", true),
             Self::Lowest => ("Lowest", false),
             Self::Arrays => ("Object[]", false),
+            Self::Interface => ("Numbered", true),
         }
     }
 }
@@ -834,13 +847,13 @@ impl<'s> Twin<'s> {
     fn instances(&self, about: About) -> Vec<ObjectId> {
         let (name, subclasses) = about.class();
         let is_instance = |object: &ObjectId| {
-            let mut class = Some(self.snapshot.class_of(*object));
-            while let Some(id) = class {
+            let mut left = vec![self.snapshot.class_of(*object)];
+            while let Some(id) = left.pop() {
                 let info = self.snapshot.class(id);
                 if info.name == name {
                     return true;
                 }
-                class = info.superclass.filter(|_| subclasses);
+                left.extend(info.supertypes().filter(|_| subclasses));
             }
             false
         };

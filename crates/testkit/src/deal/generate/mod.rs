@@ -1,6 +1,6 @@
 //! Random heaps, and random well-typed texts about them.
 //!
-//! All heaps have the same [`classes`], so that a text fits every heap: subclasses, fields of one
+//! All heaps have the same [`classes`], so that a text fits every heap: subclasses, interfaces, fields of one
 //! name that are unlike in two classes, arrays of all sorts, weak and dependent slots. Values
 //! come from small pools, that comparisons go either way. Some are not known.
 //!
@@ -68,7 +68,7 @@ struct ThreadPlan {
 pub fn heaps() -> impl Strategy<Value = HeapPlan> {
     let value = prop_oneof![1 => Just(None), 25 => any::<u8>().prop_map(Some)];
     let object = (
-        prop_oneof![6 => 1..3usize, 5 => 0..classes().len()],
+        prop_oneof![6 => 1..3usize, 5 => 0..classes().len() - INTERFACES],
         vec(option::weighted(0.7, 0..1_000usize), 6),
         vec(value, 8),
         (0..5usize, prop::bool::weighted(0.9)),
@@ -132,6 +132,8 @@ pub fn classes() -> Vec<ClassInfo> {
             id: ClassId(classes.len() as u32 + 1),
             name: name.into(),
             superclass: above.map(|above| ClassId(above as u32 + 1)),
+            interfaces: Vec::new(),
+            is_interface: false,
             fields,
             elements,
         });
@@ -148,7 +150,7 @@ pub fn classes() -> Vec<ClassInfo> {
     ];
     let node = add("Node", Some(base), &node, None);
     let sub = [("extra", Opt), ("small", Plain(PlainKind::I8))];
-    add("SubNode", Some(node), &sub, None);
+    let sub = add("SubNode", Some(node), &sub, None);
     // Fields that others have too, and that are something else there.
     let odd = [
         ("data", Opt),
@@ -166,17 +168,38 @@ pub fn classes() -> Vec<ClassInfo> {
     ];
     add("pack.Cell", None, &cell, None);
     let entry = [("key", Weak), ("value", Dependent)];
-    add("Entry", None, &entry, None);
+    let entry = add("Entry", None, &entry, None);
     let thread = [("name", Opt), ("id", Plain(PlainKind::I64))];
     add("Thread", None, &thread, None);
     add("Node[]", None, &[], Some(Elements::Refs));
     let items = [("data", Plain(PlainKind::U8)), ("next", Opt)];
-    add("Items", None, &items, Some(Elements::Refs));
+    let items = add("Items<Node>", None, &items, Some(Elements::Refs));
     let floats = Some(Elements::Plain(PlainKind::F32));
     add("Floats", None, &[], floats);
     add("Str", None, &[], Some(Elements::Text));
+    // Interfaces come last: they have no instances.
+    let stored = add("Stored", None, &[], None);
+    let closing = add("pack.Closing", None, &[], None);
+    for interface in [stored, closing] {
+        classes[interface].is_interface = true;
+    }
+    // An interface above several classes, below another one, and twice above a class.
+    let above = [
+        (closing, stored),
+        (sub, closing),
+        (sub, stored),
+        (entry, closing),
+        (items, stored),
+    ];
+    for (class, interface) in above {
+        let interface = ClassId(interface as u32 + 1);
+        classes[class].interfaces.push(interface);
+    }
     classes
 }
+
+/// How many of the classes are interfaces: the last ones.
+pub const INTERFACES: usize = 2;
 
 /// What a text can refer to.
 pub fn scope(classes: &[ClassInfo]) -> Scope<'_> {

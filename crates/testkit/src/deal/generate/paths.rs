@@ -7,7 +7,7 @@ use heaphound_heap::class::Elements;
 use heaphound_heap::{ClassInfo, FieldKind, PlainKind};
 
 use super::text::{Text, Variable};
-use super::{COLORS, DOORS, HOSTS, TEXTS};
+use super::{COLORS, DOORS, HOSTS, INTERFACES, TEXTS};
 
 /// What a path is wanted to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +93,7 @@ impl Text<'_> {
             8 => typed(format!("thread-object:t{}", self.choices.below(2)), all),
             _ => {
                 let class = match self.choices.below(4) {
-                    0 => self.choices.below(self.classes.len()),
+                    0 => self.choices.below(self.classes.len() - INTERFACES),
                     1 => 2,
                     _ => 1,
                 };
@@ -281,7 +281,7 @@ impl Text<'_> {
     /// An object that can be a string.
     pub fn string(&mut self) -> String {
         let object = self.object();
-        let string = self.classes.len() - 1;
+        let string = self.classes.len() - 1 - INTERFACES;
         if object.classes.contains(&string) {
             return object.text;
         }
@@ -335,8 +335,8 @@ fn typed(text: String, classes: Vec<usize>) -> Typed {
 
 /// The name of a class as texts write it.
 pub fn quoted(class: &ClassInfo) -> String {
-    let is_word = class.name.chars().all(|c| c.is_alphanumeric());
-    match is_word {
+    let is_bare = |c: char| c.is_alphanumeric() || matches!(c, '<' | '>');
+    match class.name.chars().all(is_bare) {
         true => class.name.clone(),
         false => format!("\"{}\"", class.name),
     }

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::paths::{Wanted, quoted};
-use super::{HOSTS, LABELS, classes};
+use super::{HOSTS, INTERFACES, LABELS, classes};
 
 /// What a text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,17 +175,14 @@ impl Text<'_> {
 
     /// A class and its subclasses.
     fn below(&self, class: usize) -> Vec<usize> {
-        let mut found = vec![class];
-        // Superclasses come first.
-        for (nth, it) in self.classes.iter().enumerate() {
-            if it
-                .superclass
-                .is_some_and(|above| found.contains(&(above.0 as usize - 1)))
-            {
-                found.push(nth);
-            }
-        }
-        found
+        let is_below = |nth: &usize| self.is_below(*nth, class);
+        (0..self.classes.len()).filter(is_below).collect()
+    }
+
+    /// Whether a class is another one or below it, by definition.
+    fn is_below(&self, class: usize, above: usize) -> bool {
+        let mut supertypes = self.classes[class].supertypes();
+        class == above || supertypes.any(|it| self.is_below(it.0 as usize - 1, above))
     }
 
     /// Something that is true or false.
@@ -505,7 +502,9 @@ impl Text<'_> {
 
     fn class_target(&mut self) -> String {
         let only = if self.choices.is_rare(3) { "only " } else { "" };
-        let class = quoted(&self.classes[self.choices.below(self.classes.len())]);
+        // An interface has no instances of its own.
+        let most = self.classes.len() - if only.is_empty() { 0 } else { INTERFACES };
+        let class = quoted(&self.classes[self.choices.below(most)]);
         format!("{only}{class}")
     }
 

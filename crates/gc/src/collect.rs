@@ -391,6 +391,7 @@ impl HeapInner {
             marking = self.mark(self.ground(&traces), &corrected, needs, None);
         }
         stats.mark_time += marking.time;
+        stats.marked_by_checks = marking.marked_by_checks;
         let recounted = stats.remarks.contains(&Remark::OtherShapes);
         let Marking {
             marked,

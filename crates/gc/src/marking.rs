@@ -37,6 +37,8 @@ pub(crate) struct Marking<'h> {
     pub(crate) started: Vec<Raw>,
     /// Whether a trace of a check that looked before was cut short, and marking began anew.
     pub(crate) begun_anew: bool,
+    /// How many objects checks had marked before the roots were.
+    pub(crate) marked_by_checks: usize,
     /// How long it took, without what checks did before.
     pub(crate) time: Duration,
 }
@@ -99,10 +101,12 @@ impl HeapInner {
                 begun_anew = true;
             }
         }
+        let marked_by_checks = phases.marked.objects + phases.owed.marked.objects;
         let begin = Instant::now();
         phases.mark_roots();
         phases.waiting.finish(phases.ground);
         Marking {
+            marked_by_checks,
             time: begin.elapsed(),
             marked: phases.marked,
             counts: C::merge(phases.counters),

@@ -38,6 +38,8 @@ pub struct CollectionStats {
     pub allocated_bytes: u64,
     /// Bytes of blocks that were emptied by moving their objects.
     pub compacted_bytes: usize,
+    /// Live objects that checks had marked, by surveys and probes, before the roots were marked.
+    pub marked_by_checks: usize,
     /// Why the heap was marked again, each time that it was.
     pub remarks: Vec<Remark>,
 }
@@ -60,6 +62,7 @@ impl CollectionStats {
             external_bytes: 0,
             allocated_bytes,
             compacted_bytes: 0,
+            marked_by_checks: 0,
             remarks: Vec::new(),
         }
     }

@@ -68,6 +68,8 @@ pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Va
 pub use heaphound_heap::{fields, finding, path, probe, root, set, snapshot, trace, view};
 /// Heaps as files.
 pub use heaphound_snapshot as file;
+#[doc(hidden)]
+pub use rules::rule_traversals;
 pub use rules::{Deal, DealError, When, check_syntax};
 pub use shapes::{ShapeWatch, Shapes};
 

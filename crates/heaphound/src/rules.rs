@@ -15,10 +15,10 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use heaphound_deal::bind::Binder;
+use heaphound_deal::bind::{Binder, Bindings};
 use heaphound_deal::check::{Scope, compile_rules};
 use heaphound_deal::diagnostic::Diagnostics;
-use heaphound_deal::evaluate::{Evaluation, Judged};
+use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
 use heaphound_deal::parse::parse;
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_deal::resolved::{Constant, FieldPlace, Resolved, Rule, Statement, Step};
@@ -215,8 +215,7 @@ impl Deal {
     /// If something is wrong with the text, or it has no rules.
     pub fn check(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Finding>, DealError> {
         self.compile_rules(m)?;
-        let threads = m.collector_threads();
-        Ok(m.inspect_and_collect(|view| self.evaluate(view, threads)))
+        Ok(m.inspect_and_collect(|view| self.evaluate(view)))
     }
 
     /// Checks all rules if it is time to; answers none if it is not.
@@ -290,10 +289,10 @@ impl Deal {
         if self.compile(m)?.questions.rules.is_empty() {
             return Err(DealError::NoQuery);
         }
-        let threads = m.collector_threads();
         m.inspect(|view| {
-            let judged = self.judge(view, threads, |it| &it.questions);
-            let answers = judged.map_err(DealError::Unanswered)?.into_iter();
+            let ready = self.ready(view, Part::Questions);
+            let ready = ready.map_err(DealError::Unanswered)?;
+            let answers = ready.names().zip(ready.evaluation(view).run());
             let answers = answers.map(|(name, judged)| match judged.verdict {
                 Verdict::Found(answer) => Ok(answer.named(view)),
                 Verdict::NotChecked(why) => {
@@ -395,37 +394,30 @@ impl Deal {
     }
 
     /// What does not hold, or was not checked.
-    fn evaluate(&mut self, view: &StoppedHeap<'_>, threads: usize) -> Vec<Finding> {
-        let judged = match self.judge(view, threads, |it| &it.rules) {
-            Ok(judged) => judged,
+    fn evaluate(&mut self, view: &StoppedHeap<'_>) -> Vec<Finding> {
+        let ready = match self.ready(view, Part::Rules) {
+            Ok(ready) => ready,
             Err(why) => return vec![not_checked(&self.title(), &why)],
         };
-        let findings = judged.into_iter().filter_map(|(name, judged)| {
-            let mut finding = match judged.verdict {
-                Verdict::Fails(mut finding) => {
-                    finding.kind = name;
-                    *finding
-                }
-                Verdict::NotChecked(why) => not_checked(&name, &why),
-                Verdict::Holds | Verdict::Found(_) => return None,
-            };
-            finding.notes.extend(judged.notes);
-            Some(finding)
-        });
-        findings.collect()
+        let judged = ready.evaluation(view).run();
+        ready.findings(judged)
     }
 
-    /// What came of each rule of a part of the text, with what it is known by. Or why nothing did.
-    fn judge<'v>(
-        &mut self,
+    /// Compiles a part of the text for a heap, and binds its variables to objects. The error says why
+    /// that cannot be done.
+    fn ready<'d, 'v>(
+        &'d mut self,
         view: &StoppedHeap<'v>,
-        threads: usize,
-        part: impl Fn(&Compiled) -> &Resolved,
-    ) -> Result<Vec<(String, Judged<ObjectId<'v>>)>, String> {
+        part: Part,
+    ) -> Result<Ready<'d, 'v>, String> {
         let classes = view.classes();
-        let wrong = |error: DealError| error.to_string();
-        self.compile_for(classes).map_err(wrong)?;
-        let resolved = part(self.compiled.as_ref().expect("it was just compiled"));
+        self.compile_for(classes)
+            .map_err(|error| error.to_string())?;
+        let compiled = self.compiled.as_ref().expect("it was just compiled");
+        let resolved = match part {
+            Part::Rules => &compiled.rules,
+            Part::Questions => &compiled.questions,
+        };
         let mut binder = Binder::of(view).ask_as(view.asker());
         let mut weak = false;
         for (name, bound) in &self.hosts {
@@ -442,22 +434,72 @@ impl Deal {
             };
             binder = binder.variable(name, object);
         }
-        let bindings = binder.bind_present(resolved);
-        let mut evaluation = Evaluation::new(view, resolved, &self.text, &bindings)
-            .threads(threads)
-            .interpreted(self.interpret)
+        Ok(Ready {
+            bindings: binder.bind_present(resolved),
             // What only a weak handle or slot holds may be dead.
-            .sources_live(!weak && !has_weak_sources(resolved, classes));
-        for label in &resolved.labels {
+            sources_live: !weak && !has_weak_sources(resolved, classes),
+            resolved,
+            text: &self.text,
+            interpret: self.interpret,
+        })
+    }
+}
+
+/// The two parts of a text.
+#[derive(Clone, Copy)]
+enum Part {
+    /// What must hold.
+    Rules,
+    /// What only asks.
+    Questions,
+}
+
+/// A part of a text that can be evaluated on a heap.
+struct Ready<'d, 'v> {
+    resolved: &'d Resolved,
+    text: &'d str,
+    bindings: Bindings<ObjectId<'v>>,
+    sources_live: bool,
+    interpret: bool,
+}
+
+impl<'v> Ready<'_, 'v> {
+    fn evaluation<'a>(&'a self, view: &'a StoppedHeap<'v>) -> Evaluation<'a, StoppedHeap<'v>> {
+        let mut evaluation = Evaluation::new(view, self.resolved, self.text, &self.bindings)
+            .threads(view.collector_threads())
+            .interpreted(self.interpret)
+            .sources_live(self.sources_live);
+        for label in &self.resolved.labels {
             evaluation = evaluation.label(label, view.labelled(label));
         }
         if let Some(asker) = view.asker() {
             let asked = evaluation.ask_as(asker);
             evaluation = asked.expect("it is one of the threads");
         }
-        let rules = resolved.rules.iter();
-        let names = rules.map(|rule| rule_name(rule, &self.text));
-        Ok(names.zip(evaluation.run()).collect())
+        evaluation
+    }
+
+    /// Returns what each rule is known by.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let rules = self.resolved.rules.iter();
+        rules.map(|rule| rule_name(rule, self.text))
+    }
+
+    /// Returns what does not hold, or was not checked.
+    fn findings(&self, judged: Vec<Judged<ObjectId<'v>>>) -> Vec<Finding> {
+        let findings = self.names().zip(judged).filter_map(|(name, judged)| {
+            let mut finding = match judged.verdict {
+                Verdict::Fails(mut finding) => {
+                    finding.kind = name;
+                    *finding
+                }
+                Verdict::NotChecked(why) => not_checked(&name, &why),
+                Verdict::Holds | Verdict::Found(_) => return None,
+            };
+            finding.notes.extend(judged.notes);
+            Some(finding)
+        });
+        findings.collect()
     }
 }
 
@@ -503,6 +545,8 @@ struct Rules {
     registered: Vec<Registered>,
     /// Those that were dropped since the last full collection.
     gone: Vec<Listener>,
+    /// How many traversals the last full collection made for all of them.
+    traversals: usize,
 }
 
 /// Rules that are checked at each full collection.
@@ -513,6 +557,12 @@ struct Registered {
     retired: bool,
     /// What does not hold at the collection that runs.
     findings: Vec<Finding>,
+}
+
+/// Returns how many traversals the last full collection made for all registered rules. For tests.
+#[doc(hidden)]
+pub fn rule_traversals(heap: &Heap) -> usize {
+    RuleBook::of(heap).lock().traversals
 }
 
 impl RuleBook {
@@ -573,12 +623,28 @@ impl Check for BookCheck {
     }
 
     fn before(&mut self, heap: &StoppedHeap<'_>) {
-        let threads = heap.collector_threads();
-        let mut rules = self.0.lock();
-        for it in &mut rules.registered {
-            if !it.retired && it.deal.orphan(heap).is_none() {
-                it.findings = it.deal.evaluate(heap, threads);
+        let rules = &mut *self.0.lock();
+        let asked = rules.registered.iter_mut();
+        let asked = asked.filter(|it| !it.retired && it.deal.orphan(heap).is_none());
+        let (mut ready, mut results) = (Vec::new(), Vec::new());
+        for Registered { deal, findings, .. } in asked {
+            let title = deal.title();
+            match deal.ready(heap, Part::Rules) {
+                Ok(one) => {
+                    ready.push(one);
+                    results.push(findings);
+                }
+                Err(why) => *findings = vec![not_checked(&title, &why)],
             }
+        }
+        if ready.is_empty() {
+            return;
+        }
+        let evaluations: Vec<_> = ready.iter().map(|it| it.evaluation(heap)).collect();
+        let evaluated = evaluate_all(&evaluations);
+        rules.traversals = evaluated.traversals;
+        for ((ready, findings), judged) in ready.iter().zip(results).zip(evaluated.judged) {
+            *findings = ready.findings(judged);
         }
     }
 

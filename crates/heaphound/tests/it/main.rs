@@ -5,6 +5,7 @@
 
 mod assertions;
 mod captures;
+mod checks;
 mod classes;
 mod compile_fail;
 mod examples;

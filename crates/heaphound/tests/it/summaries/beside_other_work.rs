@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use heaphound::analysis::shape::{Measure, Profile, measure_view};
 use heaphound::analysis::summary::summarize;
 use heaphound::{
-    AssertionKind, Check, Collector, Counted, Finalization, Found, Growth, Header, Heap,
-    HeapBuilder, Local, Managed, MarkedHeap, Mutator, Needs, Object, Reaction, RefArray, Shapes,
-    Slot, StoppedHeap, Var,
+    AssertionKind, Check, Collector, Counted, Deal, Finalization, Found, Growth, Header, Heap,
+    HeapBuilder, Local, Managed, MarkedHeap, Mutator, Needs, Object, Reaction, RefArray,
+    Registration, Shapes, Slot, StoppedHeap, Var,
 };
 use heaphound_testkit::dice::Dice;
 
@@ -172,6 +172,31 @@ fn act(m: &mut Mutator<'_>, all: Local<'_, RefArray<Node>>, dice: &mut Dice) {
     }
 }
 
+/// Rules that ride on the marking, with relations and exclusions or without.
+fn rules(
+    heap: &Heap,
+    m: &mut Mutator<'_>,
+    all: Local<'_, RefArray<Node>>,
+    dice: &mut Dice,
+) -> Vec<Registration> {
+    let texts = [
+        "assertion(forall Node x: x.number < 1000)",
+        "assertion(forall Node x: reach[a](x) -> x.next != x)",
+        "assertion(exists Node x: reach[a/b](x) && x.prev != null)",
+        "assertDisjoint(forall Node x: reach[a/b](x) || reach[b](x) || x.number < 1000)",
+    ];
+    let [a, b] = [0, 1].map(|number| node(m, number));
+    m[a].next.set(Some(&m[b]));
+    m[all][0].set(Some(&m[b]));
+    let mut rules = Vec::new();
+    for _ in 0..dice.below(4) {
+        let text = texts[dice.below(texts.len())];
+        let deal = Deal::new(text).bind(m, "a", a).bind(m, "b", b);
+        rules.push(deal.register(heap, m, Some(quiet())).unwrap());
+    }
+    rules
+}
+
 fn check(builder: HeapBuilder, seed: u64) -> (usize, usize) {
     let heap = builder.build().unwrap();
     for kind in [
@@ -211,6 +236,7 @@ fn check(builder: HeapBuilder, seed: u64) -> (usize, usize) {
         is_ready.recv().unwrap();
         let mut m = heap.attach("main").unwrap();
         let all = m.alloc_refs::<Node>(NODES).unwrap();
+        let _rules = rules(heap, &mut m, all, dice);
         for round in 0..14 {
             for _ in 0..dice.below(60) {
                 act(&mut m, all, dice);

@@ -232,7 +232,7 @@ impl Classes {
         self.names.lock().unwrap().interfaces.get(&key).copied()
     }
 
-    /// Defines a class at run time; the answer has its id and name.
+    /// Defines a class at run time. Returns it with its id and name.
     pub(crate) fn define(&self, info: ClassInfo, tail: usize) -> Result<ClassInfo, TooManyClasses> {
         let mut names = self.names.lock().unwrap();
         let id = self.add(&mut names, info, Origin::Dynamic, |info| {
@@ -241,7 +241,7 @@ impl Classes {
         Ok(self.get(id).info.clone())
     }
 
-    /// Defines an interface at run time; the answer has its id and name.
+    /// Defines an interface at run time. Returns it with its id and name.
     pub(crate) fn define_interface(&self, info: ClassInfo) -> Result<ClassInfo, TooManyClasses> {
         let mut names = self.names.lock().unwrap();
         let id = self.add(&mut names, info, Origin::Dynamic, Class::interface)?;

@@ -165,10 +165,7 @@ impl<'a> Parser<'a> {
         match self.word_at(0) {
             Some("let") => named && self.is_nth(2, "="),
             Some("rule") => named,
-            Some("optional") => {
-                let is_name = matches!(self.nth(2).kind, TokenKind::Word(_) | TokenKind::Text(_));
-                self.word_at(1) == Some("class") && is_name
-            }
+            Some("optional") => self.word_at(1) == Some("class") && self.is_class_start(2),
             _ => false,
         }
     }

@@ -232,7 +232,8 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
         let marker = SeriesMark::new(phase.mark, avoid, ground.epoch);
         let starts: Vec<Raw> = phase.starts.iter().map(|it| it.raw()).collect();
         self.note_starts(&starts);
-        let mut starts: Vec<Start<C::Tag>> = starts.into_iter().map(Start::from).collect();
+        let tag = C::no_edge();
+        let mut starts: Vec<_> = starts.into_iter().map(|to| Start { to, tag }).collect();
         let counters = std::mem::take(&mut self.counters).into_iter();
         let visitors = counters.zip(examiners.iter_mut());
         let mut visitors: Vec<Beside<'_, 'v, C, OVERLAPS>> = visitors

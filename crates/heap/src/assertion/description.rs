@@ -203,9 +203,11 @@ fn sentence(breach: Breach, name: &str) -> String {
 
 /// What is said of a class: how much of it lives, and how its instances are held.
 pub fn describe_class<V: Traceable>(view: &V, excess: &Excess<V::Object>) -> Description {
-    let class = &view.class(excess.class).name;
+    let info = view.class(excess.class);
+    let class = &info.name;
     let amount = excess.amount;
-    let counted = match excess.subclasses {
+    // An interface has no instances but those of other classes.
+    let counted = match excess.subclasses && !info.is_interface {
         true => format!("{class} and its subclasses"),
         false => class.clone(),
     };

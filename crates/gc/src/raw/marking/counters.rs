@@ -189,6 +189,11 @@ impl<'v, C: Visitor, const OVERLAPS: bool> Visitor for Beside<'_, 'v, C, OVERLAP
     const COUNTS: bool = C::COUNTS;
 
     #[inline(always)]
+    fn no_edge() -> C::Tag {
+        C::no_edge()
+    }
+
+    #[inline(always)]
     fn object(&mut self, raw: Raw, word: Word, trace: Trace, bytes: usize) {
         if C::OBJECTS {
             self.counter.object(raw, word, trace, bytes);

@@ -64,6 +64,13 @@ pub(crate) trait Visitor: Send {
     /// Whether [`Visitor::decide`] is wanted.
     const DECIDES: bool = false;
 
+    /// What a start carries that is neither a root nor an edge, or an edge that was counted before.
+    /// Roots carry the default.
+    #[inline(always)]
+    fn no_edge() -> Self::Tag {
+        Self::Tag::default()
+    }
+
     /// An object is seen for the first time.
     fn object(&mut self, raw: Raw, word: Word, trace: Trace, bytes: usize);
 
@@ -599,7 +606,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 }
                 // An arrival that was counted is not counted again.
                 let tag = match V::ARRIVALS && !V::DEGREES {
-                    true => V::Tag::default(),
+                    true => V::no_edge(),
                     false => edge.tag(),
                 };
                 self.set_aside(to, tag);

@@ -52,8 +52,8 @@ impl Places {
     pub(crate) fn new(ground: Ground<'_>, ids: &SlotIds) -> Self {
         let mut places = Self {
             spans: vec![Span::default()],
-            // Roots come from no slot.
-            slots: vec![SlotId::ROOT],
+            // Roots come from no slot, and neither does what is no edge.
+            slots: vec![SlotId::ROOT; 2],
             sizes: vec![0],
         };
         for id in (1..=ids.classes() as u32).map(ClassId) {
@@ -139,6 +139,8 @@ pub(in crate::raw) struct EdgeRow {
 const CLASS_BITS: u32 = 20;
 /// Marks a class whose objects differ in size.
 const VARIES: u32 = 1 << 31;
+/// The place of arrivals that are not counted.
+const NO_EDGE: u32 = 1;
 
 impl EdgeRow {
     fn place(&self) -> usize {
@@ -241,7 +243,7 @@ impl<'h, const AGAIN: bool, const SHAPES: bool> Summing<'h, AGAIN, SHAPES> {
 
     /// Adds a row to those that are complete.
     fn put_by(&mut self, row: EdgeRow) {
-        if row.key == 0 {
+        if row.key == 0 || row.place() == NO_EDGE as usize {
             return;
         }
         let class = row.class();
@@ -312,6 +314,11 @@ impl<const AGAIN: bool, const SHAPES: bool> Visitor for Summing<'_, AGAIN, SHAPE
     const MEETS: bool = AGAIN;
     const DEGREES: bool = SHAPES;
     const COUNTS: bool = true;
+
+    #[inline(always)]
+    fn no_edge() -> u32 {
+        NO_EDGE
+    }
 
     #[inline(always)]
     fn object(&mut self, raw: Raw, word: Word, trace: Trace, bytes: usize) {

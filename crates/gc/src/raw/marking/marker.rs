@@ -138,9 +138,11 @@ pub(crate) struct OnceMark<const FIRST: bool> {
 
 impl<const FIRST: bool> OnceMark<FIRST> {
     pub(crate) fn new(since: Visit, visit: Visit, avoid: Visit, epoch: Epoch) -> Self {
-        let least = since.0.min(avoid.0);
+        // A series that begins behind this phase would never take an object for entered.
+        let since = since.0.min(visit.0);
+        let least = since.min(avoid.0);
         Self {
-            since: since.0,
+            since,
             visit: visit.0,
             avoid: avoid.0,
             least,

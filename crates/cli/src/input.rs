@@ -42,7 +42,7 @@ pub fn read_rules(path: &Path) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(not_text)
 }
 
-/// Tells whether a file is called `-`.
+/// Returns whether a file is called `-`.
 pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }

@@ -138,7 +138,7 @@ pub enum Statement {
     Gc(GcAssertion),
     /// `query Node x: …`
     Query(Query),
-    /// A PHALANX expression; as a rule, one that is true or false.
+    /// A PHALANX expression: mostly one that is true or false.
     Expr(Expr),
 }
 

@@ -69,8 +69,8 @@ pub(crate) struct Assertions {
     pub(crate) sites: Vec<Site>,
     /// The site of the last assertion, most often.
     last_site: SiteId,
-    pub(crate) dead: Table<Entry>,
-    pub(crate) unshared: Table<Entry>,
+    /// Asserted objects, by kind.
+    objects: [Table<Entry>; AssertionKind::COUNT],
     pub(crate) pairs: Table<Pair>,
     pub(crate) classes: Vec<ClassAssertion>,
     pub(crate) standing: Table<Standing>,
@@ -128,8 +128,8 @@ impl Assertions {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        let asserted =
-            self.dead.len() + self.unshared.len() + self.pairs.len() + self.classes.len();
+        let objects: usize = self.objects.iter().map(Table::len).sum();
+        let asserted = objects + self.pairs.len() + self.classes.len();
         // What stood before and was taken back no longer stands.
         asserted + self.standing.len() + self.standing_classes.len() == 0
     }
@@ -149,9 +149,19 @@ impl Assertions {
         self.counts_many = wanted > live / MANY;
     }
 
+    /// Asserts something of an object. It is checked as long as the object lives.
+    pub(crate) fn add(&mut self, kind: AssertionKind, site: SiteId, raw: Raw) {
+        self.objects[kind as usize].add(Entry { site, raw });
+    }
+
+    /// The objects of which something of that kind is asserted. After marking, all of them live.
+    pub(crate) fn asserted(&self, kind: AssertionKind) -> &[Entry] {
+        &self.objects[kind as usize].old
+    }
+
     /// Whether arrivals at objects must be watched while marking.
     pub(crate) fn watches(&self) -> bool {
-        self.unshared.len() > 0
+        self.objects[AssertionKind::Unshared as usize].len() > 0
     }
 
     /// Whether a class assertion was reported and has not held since.
@@ -167,8 +177,7 @@ impl Assertions {
 
     /// A nursery collection has taken place.
     pub(crate) fn settle(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
-        self.dead.settle(now);
-        self.unshared.settle(now);
+        self.objects.iter_mut().for_each(|it| it.settle(now));
         self.pairs.settle_pairs(now);
         self.standing.settle(now);
         self.waited += self.unchecked as u32;
@@ -186,8 +195,7 @@ impl Assertions {
         now: &mut impl FnMut(Raw) -> Option<Raw>,
         also_pairs: bool,
     ) {
-        self.dead.follow(now);
-        self.unshared.follow(now);
+        self.objects.iter_mut().for_each(|it| it.follow(now));
         self.standing.follow(now);
         if also_pairs {
             self.pairs.follow(now);
@@ -215,7 +223,7 @@ impl Assertions {
     /// Takes out the sites that no assertion is left of. The others keep their order. Nothing
     /// is young, and no pair is there that takes another one back: they have been checked.
     fn prune_sites(&mut self) -> Vec<Site> {
-        let entries = self.dead.old.iter_mut().chain(&mut self.unshared.old);
+        let entries = self.objects.iter_mut().flat_map(|it| &mut it.old);
         let entries = entries.map(|it| &mut it.site);
         let pairs = self.pairs.old.iter_mut().map(|it| &mut it.site);
         let classes = self.classes.iter_mut().map(|it| &mut it.site);
@@ -286,9 +294,9 @@ mod tests {
                     m.collect();
                 }
                 let assertions = heap.inner().assertions.lock().unwrap();
-                let tables = [&assertions.dead, &assertions.unshared].map(Table::len);
+                let tables = assertions.objects.iter().map(Table::len);
                 let pairs = assertions.pairs.len();
-                assert!(tables.iter().chain([&pairs]).all(|&len| len <= 100));
+                assert!(tables.chain([pairs]).all(|len| len <= 100));
                 assert!(assertions.sites.len() <= 4);
             }
         }
@@ -321,8 +329,8 @@ mod tests {
             assert!(assertions.sites.len() < 4000);
             assert_eq!(assertions.sites.len(), assertions.by_key.len());
             let words = |site: SiteId| assertions.sites[site as usize].message.as_deref();
-            assert_eq!(words(assertions.dead.old[0].site), Some("before"));
-            assert_eq!(words(assertions.unshared.old[0].site), Some("after"));
+            assert_eq!(words(assertions.asserted(AssertionKind::Dead)[0].site), Some("before"));
+            assert_eq!(words(assertions.asserted(AssertionKind::Unshared)[0].site), Some("after"));
             assert!(assertions.is_standing(&assertions.classes[0]));
         }
     }

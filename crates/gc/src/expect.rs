@@ -12,7 +12,7 @@ use heaphound_heap::path::named;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
 
-use crate::assertions::tables::{Entry, Pair, SiteId, TAKEN_BACK};
+use crate::assertions::tables::{Pair, SiteId, TAKEN_BACK};
 use crate::assertions::{AssertionKind, Assertions, ClassAssertion, Site, Standing};
 use crate::findings::Reaction;
 use crate::heap::{Heap, HeapInner};
@@ -60,7 +60,7 @@ impl Expecting<'_, '_> {
             return;
         };
         let (mut assertions, site) = self.record(AssertionKind::Dead, Location::caller());
-        assertions.dead.add(Entry { site, raw });
+        assertions.add(AssertionKind::Dead, site, raw);
     }
 
     /// At every full collection at most one slot or static refers to the object, for as
@@ -75,7 +75,7 @@ impl Expecting<'_, '_> {
         };
         self.mutator.heap.flag(raw, Word::with_unshared);
         let (mut assertions, site) = self.record(AssertionKind::Unshared, Location::caller());
-        assertions.unshared.add(Entry { site, raw });
+        assertions.add(AssertionKind::Unshared, site, raw);
     }
 
     /// At every full collection that finds the ownee alive, the owner is alive too and
@@ -123,7 +123,7 @@ impl Expecting<'_, '_> {
         let objects = objects.expect("a region was started");
         let (mut assertions, site) = self.record(AssertionKind::Region, Location::caller());
         for raw in objects {
-            assertions.dead.add(Entry { site, raw });
+            assertions.add(AssertionKind::Region, site, raw);
         }
     }
 
@@ -442,13 +442,13 @@ impl Drop for Region<'_> {
                 reaction: None,
             });
             for raw in objects {
-                assertions.dead.add(Entry { site, raw });
+                assertions.add(AssertionKind::Region, site, raw);
             }
         }
     }
 }
 
-/// Ends the regions within so many, also if there is a panic.
+/// Ends regions down to this number, also if there is a panic.
 struct Close<'m>(&'m MutatorShared, usize);
 
 impl Drop for Close<'_> {

@@ -32,7 +32,7 @@ pub fn run<R: Send>(
     })
 }
 
-/// Calls `work` with 0 to `workers` − 1, on that many threads or fewer, and answers the
+/// Calls `work` with 0 to `workers` − 1, on that many threads or fewer, and returns the
 /// results in that order.
 pub fn run_all<R: Send>(workers: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);

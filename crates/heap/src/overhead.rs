@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     /// Simulates sites that each ask every `period` seconds, at `cost` seconds an answer, for
-    /// `seconds`; answers the share of the run time spent and each site's coverage.
+    /// `seconds`. Returns the share of the run time spent and each site's coverage.
     fn simulate(budget: f64, seconds: f64, sites: &[(f64, f64)]) -> (f64, Vec<f64>) {
         let mut policy = Policy::new(budget);
         policy.sites = vec![Site::default(); sites.len()];

@@ -364,7 +364,7 @@ const MAX_STEPS: usize = 10_000_000;
 /// How many objects paths have together when [`all`] looks for no more: many long ones would
 /// fill the memory before the steps are used up.
 const MAX_OBJECTS: usize = 2_000_000;
-/// Looking at so many edges is a step.
+/// Looking at this number of edges is a step.
 const EDGES_A_STEP: usize = 64;
 
 /// All distinct paths to an object that meet no object twice, up to `limit` of them.
@@ -515,7 +515,7 @@ struct Walk<'a, V: HeapView> {
 }
 
 impl<V: HeapView> Walk<'_, V> {
-    /// Calls `found` with each path until it answers false.
+    /// Calls `found` with each path until it returns false.
     fn run(&mut self, mut found: impl FnMut(&[V::Object], &[Place]) -> bool) {
         if self.near[&self.path[0]] > self.length {
             *self.cut = true;

@@ -26,7 +26,7 @@ struct State<W> {
 
 impl<W> Pool<W> {
     /// A pool for that many workers, each of which must call [`Pool::take`] until
-    /// it answers `None`.
+    /// it returns `None`.
     pub fn new(workers: usize) -> Self {
         Self {
             state: Mutex::new(State {

@@ -383,7 +383,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
         targets
     }
 
-    /// Runs a phase with new visitors and answers them.
+    /// Runs a phase with new visitors and returns them.
     fn trace<V: Visitor<T::Object>>(
         &self,
         starts: Vec<T::Object>,

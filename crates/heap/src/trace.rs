@@ -249,7 +249,7 @@ pub trait Visits {
     /// If it was not reserved.
     fn fresh(&mut self) -> Visit;
 
-    /// Makes an object carry a mark; tells whether it did not before.
+    /// Makes an object carry a mark. Returns whether it did not before.
     fn set(&mut self, object: Self::Object, mark: Visit) -> bool;
 
     /// What an object carries.
@@ -266,7 +266,7 @@ pub trait Traceable: HeapView {
     /// Marks for a series of traces.
     fn visits(&self) -> Self::Visits<'_>;
 
-    /// Runs one phase, on as many threads as there are visitors, and answers them.
+    /// Runs one phase, on as many threads as there are visitors, and returns them.
     fn trace<V: Visitor<Self::Object>>(
         &self,
         visits: &mut Self::Visits<'_>,

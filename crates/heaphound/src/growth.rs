@@ -87,7 +87,7 @@ impl Growth {
         self
     }
 
-    /// Watches a heap until what this answers is dropped. A class that is found to grow is
+    /// Watches a heap until what this returns is dropped. A class that is found to grow is
     /// logged, unless there is another reaction, and counted ([`Heap::findings`]).
     pub fn register(self, heap: &Heap, reaction: Option<Reaction>) -> GrowthWatch {
         let state = Arc::new(Mutex::new(State {

@@ -98,7 +98,7 @@ pub enum When {
     /// When this share of what may be allocated until the next full collection has been: 0 is
     /// every time, 1 only when one is due.
     Due(f64),
-    /// Every so many times.
+    /// Every n-th time.
     Every(u64),
 }
 
@@ -209,7 +209,7 @@ impl Deal {
         self
     }
 
-    /// Checks all rules now, in a full collection. Answers what does not hold.
+    /// Checks all rules now, in a full collection. Returns what does not hold.
     ///
     /// # Errors
     /// If something is wrong with the text, or it has no rules.
@@ -218,7 +218,7 @@ impl Deal {
         Ok(m.inspect_and_collect(|view| self.evaluate(view)))
     }
 
-    /// Checks all rules if it is time to; answers none if it is not.
+    /// Checks all rules if it is time to. Returns `None` if it is not.
     ///
     /// # Errors
     /// As [`Deal::check`].
@@ -238,7 +238,7 @@ impl Deal {
         }
     }
 
-    /// Checks all rules at each full collection from now on, until what this answers is dropped.
+    /// Checks all rules at each full collection from now on, until what this returns is dropped.
     /// What does not hold is logged, unless there is another reaction, and counted
     /// ([`Heap::findings`]).
     ///

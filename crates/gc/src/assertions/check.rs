@@ -99,18 +99,19 @@ impl AssertionCheck<'_> {
         counted: &Counted<'_>,
     ) -> Vec<Violation<ObjectId<'v>>> {
         let mut broken = Vec::new();
-        for entry in &assertions.dead.old {
-            broken.push(Violation {
-                breach: match assertions.sites[entry.site as usize].kind {
-                    AssertionKind::Region => Breach::Region,
-                    _ => Breach::Dead,
-                },
+        for (kind, breach) in [
+            (AssertionKind::Dead, Breach::Dead),
+            (AssertionKind::Region, Breach::Region),
+        ] {
+            let reachable = assertions.asserted(kind).iter();
+            broken.extend(reachable.map(|entry| Violation {
+                breach,
                 assertion: entry.site,
                 object: heap.object(entry.raw),
-            });
+            }));
         }
         let sharing = self.count_sharing(counted);
-        for entry in &assertions.unshared.old {
+        for entry in assertions.asserted(AssertionKind::Unshared) {
             let references = sharing.get(&entry.raw).copied().unwrap_or(0);
             if references > 1 {
                 broken.push(Violation {

@@ -25,7 +25,7 @@ pub(crate) struct Pair {
 pub(crate) trait Follows {
     fn is_young(&self) -> bool;
 
-    /// Follows its objects to where they are now; answers whether it is still of use.
+    /// Follows its objects to where they are now. Returns whether it is still of use.
     fn follow(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) -> bool;
 
     /// Takes out of a list what is there twice.

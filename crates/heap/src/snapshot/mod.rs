@@ -89,7 +89,7 @@ impl Values {
 
 /// Writes an object's plain data as a snapshot keeps it: a bit for each plain field that is
 /// known and one more for the elements, then all fields, then the elements' bytes.
-/// `bits` answers what is known of a field; an object of which nothing is known takes
+/// `bits` returns what is known of a field; an object of which nothing is known takes
 /// no bytes.
 pub fn encode_values(
     class: &ClassInfo,

@@ -138,7 +138,7 @@ impl HeapInner {
     }
 }
 
-/// Runs `f` and tells whether it panicked. To drop what it panicked with may panic
+/// Runs `f` and returns whether it panicked. To drop what it panicked with may panic
 /// again; what that one panicked with is leaked.
 fn panics(f: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(f)) {
@@ -152,7 +152,7 @@ fn panics(f: impl FnOnce()) -> bool {
     }
 }
 
-/// Drops each; answers how many panicked.
+/// Drops each. Returns how many panicked.
 fn drop_each(remains: Vec<Remains>) -> u64 {
     let mut panicked = 0;
     for one in remains {

@@ -14,7 +14,7 @@ use crate::raw::memory::address::Raw;
 use crate::raw::objects::layout::for_each_slot;
 
 impl HeapInner {
-    /// Clears or invalidates all references to some objects; answers those that had to be left
+    /// Clears or invalidates all references to some objects. Returns those that had to be left
     /// as they are, because they are not optional and the heap cannot invalidate: from which
     /// object, or null for a root, to which. Only in the middle of a collection.
     pub(crate) fn force_dead(&self, ground: Ground<'_>, objects: &[Forced]) -> Vec<(Raw, Raw)> {

@@ -81,7 +81,7 @@ pub(crate) trait Visitor: Send {
         Self::Source::default()
     }
 
-    /// A slot was read, the one at so many four-byte words behind the header; the target's header has
+    /// A slot was read, `word` four-byte words behind the header; the target's header has
     /// not been touched.
     fn edge_read(&mut self, from: Self::Source, word: u32, to: Raw) -> Self::Tag {
         let _ = (from, word, to);
@@ -493,7 +493,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let mut top = Top::of(&mut self.stack);
         let nothing = V::Edge::new(Raw::NULL, V::Tag::default());
         let mut queue = [nothing; QUEUE];
-        // The oldest entry is at `first`, and so many are in the queue.
+        // The oldest entry is at `first`, and `queued` are in the queue.
         let (mut first, mut queued) = (0, 0);
         // Copies, which no call can change, and which so may stay in registers.
         let (base, marker) = (self.ground.base, self.marker);
@@ -564,7 +564,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         });
     }
 
-    /// Marks an object; answers its header if it was white.
+    /// Marks an object. Returns its header if it was white.
     #[inline(always)]
     fn claim<const PARALLEL: bool>(
         &mut self,
@@ -657,7 +657,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         self.aside.push(Start { to, tag });
     }
 
-    /// Tells of an object of a watched class, and reads its slots.
+    /// Shows an object of a watched class, and reads its slots.
     #[inline(never)]
     fn read_watched(&mut self, raw: Raw, word: Word, seen: Trace) {
         let object = self.ground.base.object(raw);
@@ -754,7 +754,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     /// Reads a slot and puts what it refers to onto the stack.
     ///
     /// # Safety
-    /// The object has a slot so many words behind the header, and there is room for another entry.
+    /// The object has a slot `word` words behind the header, and there is room for another entry.
     #[inline(always)]
     unsafe fn read_slot<const ELEMENT: bool>(
         &mut self,

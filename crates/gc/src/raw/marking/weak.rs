@@ -21,7 +21,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Takes what marking found: answers where the values that are live now have to be
+    /// Takes what marking found. Returns where the values that are live now have to be
     /// traced from, and keeps the ephemerons that still wait. The visitor sees the edges to
     /// the values, as any others.
     pub(crate) fn advance<M: Marker, V: Visitor>(

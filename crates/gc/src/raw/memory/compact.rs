@@ -30,7 +30,7 @@ pub(crate) fn choose_sources(live: &[(u32, usize)], cells_per_block: usize) -> V
     by_live[..gain].iter().map(|&(_, block)| block).collect()
 }
 
-/// Moves objects out of sparse blocks; answers how many bytes of blocks were to be
+/// Moves objects out of sparse blocks. Returns how many bytes of blocks were to be
 /// emptied. Everything must be marked and swept. References are stale until
 /// [`update`] has seen all of them.
 pub(crate) fn evacuate(ground: Ground<'_>, space: &Space) -> usize {

@@ -121,7 +121,7 @@ impl Pages {
         self.free.lock().unwrap().frontier
     }
 
-    /// Takes an extent of `count` pages. The second value tells whether it may hold
+    /// Takes an extent of `count` pages. The second value says whether it may hold
     /// old data (else it is zero). `None` if no such extent is to be had.
     pub(crate) fn take(&self, count: u32, usage: Use) -> Option<(u32, bool)> {
         let mut free = self.free.lock().unwrap();

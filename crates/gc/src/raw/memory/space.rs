@@ -60,7 +60,7 @@ impl Cursor {
             .set(u32::try_from(held).expect("a run is shorter than 4 GiB"));
     }
 
-    /// Gives back what was held back; tells whether anything was.
+    /// Gives back what was held back. Returns whether anything was.
     pub(crate) fn uncut(&self) -> bool {
         let held = self.held.take() as usize;
         self.limit.set(self.limit.get() + held);
@@ -264,7 +264,7 @@ impl Space {
     }
 
     /// Makes what lies between an address and the end of the cursor's run a free run.
-    /// Answers the first free run from there on, null if there is none.
+    /// Returns the first free run from there on, null if there is none.
     fn free_rest(&self, cursor: &Cursor, from: usize, size_class: SizeClass) -> Raw {
         let following = Raw(cursor.following.get());
         let end = cursor.next.get() + cursor.rest();

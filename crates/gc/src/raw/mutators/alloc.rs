@@ -36,8 +36,8 @@ impl MutatorShared {
         (cached == key).then_some(class)
     }
 
-    /// Chooses where in a new run a sample is taken, if one is due: the run is cut there. Tells
-    /// whether it is the object of so many bytes for which the run was taken.
+    /// Chooses where in a new run a sample is taken, if one is due: the run is cut there. Returns
+    /// whether it is the object of `cell` bytes for which the run was taken.
     fn choose_sample(&self, cursor: &Cursor, cell: usize) -> bool {
         let rest = cursor.rest();
         if !self.is_sample_due(rest) {
@@ -52,7 +52,7 @@ impl MutatorShared {
         byte < cell
     }
 
-    /// Counts bytes that were given out; tells whether it is time for a sample.
+    /// Counts bytes that were given out. Returns whether it is time for a sample.
     fn is_sample_due(&self, bytes: usize) -> bool {
         let unsampled = self.unsampled.get() + bytes;
         let is_due = unsampled >= SAMPLE_BYTES;

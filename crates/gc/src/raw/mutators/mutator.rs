@@ -197,7 +197,7 @@ impl MutatorShared {
         }
     }
 
-    /// Opens a scope; answers the height below it.
+    /// Opens a scope. Returns the height below it.
     #[inline]
     fn open_scope(&self, place: &'static Location<'static>) -> Height {
         let height = self.height.get();

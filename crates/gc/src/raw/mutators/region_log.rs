@@ -34,7 +34,7 @@ impl MutatorShared {
         Some(objects)
     }
 
-    /// Ends regions until no more than so many are open.
+    /// Ends regions until no more than `open` are open.
     pub(crate) fn close_regions(&self, open: usize) {
         while self.regions() > open {
             self.close_region();

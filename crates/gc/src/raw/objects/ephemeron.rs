@@ -151,7 +151,7 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
         self.entry(key)?.value.get()
     }
 
-    /// Forgets a key; tells whether it was there.
+    /// Forgets a key. Returns whether it was there.
     pub fn remove(&self, key: &K) -> bool {
         match self.entry(key) {
             Some(entry) => {

@@ -58,7 +58,7 @@ impl HeapInner {
         cell.store(Raw::invalid(record).0, Relaxed);
     }
 
-    /// Invalidates all references to an object, except one; answers how many. Only while
+    /// Invalidates all references to an object, except one. Returns how many. Only while
     /// the world is stopped, the nursery empty and everything swept.
     pub(crate) fn invalidate_all(&self, target: Raw, keep: &AtomicU32, record: u32) -> usize {
         let mut count = 0;

@@ -174,7 +174,7 @@ impl<T: Managed + ?Sized> Slot<T> {
         self.raw.load(Relaxed) == 0
     }
 
-    /// Makes the slot refer to `new` if it refers to `current`; tells whether it did. An
+    /// Makes the slot refer to `new` if it refers to `current`. Returns whether it did. An
     /// invalidated slot refers to nothing that could be `current`.
     ///
     /// # Panics

@@ -92,7 +92,7 @@ impl Map {
         }
     }
 
-    /// Counts the bits before each word; answers how many there are.
+    /// Counts the bits before each word. Returns how many there are.
     fn count(&mut self) -> usize {
         let mut total = 0;
         let words = self.words.iter();
@@ -217,7 +217,7 @@ impl<'v> StoppedHeap<'v> {
         all.trusted()
     }
 
-    /// Sets the bit of each live object; answers how many edges they have, more or less.
+    /// Sets the bit of each live object. Returns how many edges they have, more or less.
     fn map_live(&self, map: &mut Map, threads: usize) -> usize {
         self.lapsed();
         self.reserve(1);

@@ -72,7 +72,7 @@ impl Choices {
         drawn as usize * bound / (u16::MAX as usize + 1)
     }
 
-    /// Once in so many times; never when all is used up.
+    /// Once in that number of times; never when all is used up.
     pub fn is_rare(&mut self, times: usize) -> bool {
         self.below(times) == times - 1
     }

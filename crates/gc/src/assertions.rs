@@ -513,7 +513,7 @@ impl Assertions {
                 count(known, amount);
                 continue;
             }
-            let excess = self.excess(&assertion, amount, instances);
+            let excess = self.excess(view, &assertion, amount, instances);
             let description = describe_class(view, &excess);
             let fingerprint = description.fingerprint();
             count(fingerprint, amount);
@@ -587,6 +587,7 @@ impl Assertions {
 
     fn excess<'v>(
         &self,
+        view: &StoppedHeap<'v>,
         assertion: &ClassAssertion,
         amount: usize,
         sample: Vec<ObjectId<'v>>,
@@ -596,10 +597,13 @@ impl Assertions {
             AssertionKind::Instances => (Limit::Instances(limit), amount),
             _ => (Limit::Volume(limit), sample.len()),
         };
+        let classes = &view.heap().classes;
+        let mut others = classes.iter().map(|it| it.info.id);
+        let extends = |it: ClassId| it != assertion.class && classes.extends(it, assertion.class);
         Excess {
             limit,
             class: assertion.class,
-            subclasses: assertion.subclasses,
+            subclasses: assertion.subclasses && others.any(extends),
             amount: amount as u64,
             instances,
             sample,

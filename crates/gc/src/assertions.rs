@@ -329,8 +329,14 @@ mod tests {
             assert!(assertions.sites.len() < 4000);
             assert_eq!(assertions.sites.len(), assertions.by_key.len());
             let words = |site: SiteId| assertions.sites[site as usize].message.as_deref();
-            assert_eq!(words(assertions.asserted(AssertionKind::Dead)[0].site), Some("before"));
-            assert_eq!(words(assertions.asserted(AssertionKind::Unshared)[0].site), Some("after"));
+            assert_eq!(
+                words(assertions.asserted(AssertionKind::Dead)[0].site),
+                Some("before")
+            );
+            assert_eq!(
+                words(assertions.asserted(AssertionKind::Unshared)[0].site),
+                Some("after")
+            );
             assert!(assertions.is_standing(&assertions.classes[0]));
         }
     }

@@ -65,7 +65,9 @@ pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::root::Part;
 pub use heaphound_heap::snapshot::Snapshot;
 pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value};
-pub use heaphound_heap::{fields, finding, path, probe, root, set, snapshot, trace, view};
+pub use heaphound_heap::{
+    assertion, fields, finding, path, probe, root, set, snapshot, trace, view,
+};
 /// Heaps as files.
 pub use heaphound_snapshot as file;
 #[doc(hidden)]

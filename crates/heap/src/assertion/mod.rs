@@ -103,7 +103,7 @@ pub struct Excess<O> {
     pub limit: Limit,
     /// The class.
     pub class: ClassId,
-    /// Whether instances of its subclasses count too.
+    /// Whether it has subclasses whose instances count too.
     pub subclasses: bool,
     /// How many instances live, or how many bytes they take.
     pub amount: u64,

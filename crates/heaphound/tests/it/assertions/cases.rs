@@ -7,10 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
-use heaphound::finding::Finding;
+use heaphound::deal::bind::Binder;
+use heaphound::deal::check::{Scope, compile};
+use heaphound::deal::evaluate::{Evaluation, Judged};
+use heaphound::deal::verdict::Verdict;
+use heaphound::finding::{Evidence, Finding};
+use heaphound::view::HeapView;
 use heaphound::{
-    AssertionKind, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, Object, Reaction,
-    RefArray, Root, Slot, Weak,
+    AssertionKind, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, Object,
+    PlainData, Reaction, RefArray, Root, Slot, Weak,
 };
 
 #[derive(Managed)]
@@ -1007,6 +1012,46 @@ fn findings_of_each_kind_say_what_is_wrong_and_where() {
         error: Node@… is reachable, but not through the object that was asserted to own it [not-owned]
           static:keeper → Node@… .other → Node@…
           at crates/heaphound/tests/it/assertions/cases.rs"#]].assert_eq(&texts[0]);
+}
+
+#[test]
+fn rules_about_a_written_heap_find_the_same_and_say_it_alike() {
+    let rules = "
+        rule unshared: unshared(static:keeper.next.next.next);
+        rule volume: volume(only Order) <= 20 bytes;
+        rule dead: dead(static:keeper.next.next);
+        rule instances: instances(only Order) <= 1;
+        rule owned: owned_by(static:keeper.next, static:keeper.other)";
+    on_large_heaps(|_, m, found| {
+        violate_all(m);
+        m.collect();
+        let heap = m.capture(PlainData::Omit);
+        let resolved = compile("it", rules, &Scope::new(heap.classes())).unwrap();
+        let bindings = Binder::of(&heap).bind(&resolved).unwrap();
+        let judged = Evaluation::new(&heap, &resolved, rules, &bindings).run();
+        let live: Vec<Finding> = found.take();
+        // Rules have no regions.
+        let live: Vec<_> = live
+            .iter()
+            .filter(|it| it.kind != "region-not-dead")
+            .collect();
+        assert_eq!(judged.len(), live.len());
+        for (Judged { verdict, .. }, live) in judged.into_iter().zip(live) {
+            let Verdict::Fails(finding) = verdict else {
+                panic!("{verdict:?}");
+            };
+            let message = live.message.replace(": the session has ended", "");
+            let notes = finding.notes.iter().map(|it| plain(&it.replace('#', "@")));
+            assert!(notes.eq([plain(&message)]), "{live}\n{finding}");
+            assert_eq!(finding.class, live.class);
+            let texts = |it: &Finding| {
+                let evidence = it.evidence.iter();
+                let text = |it: &Evidence| format!("{} {}", it.shows, it.path).replace('#', "@");
+                evidence.map(|it| plain(&text(it))).collect::<Vec<_>>()
+            };
+            assert_eq!(texts(&finding), texts(live));
+        }
+    });
 }
 
 /// A text without the addresses of objects and the lines of this file.

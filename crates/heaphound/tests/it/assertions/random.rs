@@ -10,13 +10,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use heaphound::finding::{Evidence, Finding, Fingerprint, Hop, Named, Path, Severity};
+use heaphound::assertion::{
+    self, Assertion, Breach, Described, Limit, Outcome, Stated, Target, Violation,
+};
+use heaphound::finding::{Evidence, Finding, Fingerprint, Hop, Named, Path, Severity, Shows};
 use heaphound::root::RootKind;
 use heaphound::snapshot::{ObjectId, Snapshot};
 use heaphound::view::{HeapView, Place, Strength};
 use heaphound::{
-    AssertionKind, Collector, Finalization, Header, Heap, HeapBuilder, Interface, Local, Managed,
-    Mutator, Object, PlainData, Reaction, RefArray, Root, Slot, Value, Weak, WeakMap, WeakSlot,
+    AssertionKind, ClassId, Collector, Finalization, Header, Heap, HeapBuilder, Interface, Local,
+    Managed, Mutator, Object, PlainData, Reaction, RefArray, Root, Slot, Value, Weak, WeakMap,
+    WeakSlot,
 };
 use heaphound_testkit::cases::config;
 use proptest::collection::vec;
@@ -291,6 +295,9 @@ struct Run {
     collections: u64,
     report: Report,
 }
+
+/// A kind, a class, whether subclasses count, and how much is allowed.
+type ClassViolation = (AssertionKind, String, bool, usize);
 
 /// What was asserted, with messages.
 #[derive(Default)]
@@ -843,28 +850,28 @@ impl<'s> Twin<'s> {
         wrong
     }
 
+    /// Whether instances of a class count.
+    fn is_a(&self, class: ClassId, about: About) -> bool {
+        let (name, subclasses) = about.class();
+        let mut left = vec![class];
+        while let Some(id) = left.pop() {
+            let info = self.snapshot.class(id);
+            if info.name == name {
+                return true;
+            }
+            left.extend(info.supertypes().filter(|_| subclasses));
+        }
+        false
+    }
+
     /// The live instances of a class.
     fn instances(&self, about: About) -> Vec<ObjectId> {
-        let (name, subclasses) = about.class();
-        let is_instance = |object: &ObjectId| {
-            let mut left = vec![self.snapshot.class_of(*object)];
-            while let Some(id) = left.pop() {
-                let info = self.snapshot.class(id);
-                if info.name == name {
-                    return true;
-                }
-                left.extend(info.supertypes().filter(|_| subclasses));
-            }
-            false
-        };
+        let is_instance = |object: &ObjectId| self.is_a(self.snapshot.class_of(*object), about);
         self.live.iter().copied().filter(is_instance).collect()
     }
 
     /// The assertions about classes that are wrong.
-    fn class_violations(
-        &self,
-        asserted: &Asserted,
-    ) -> BTreeSet<(AssertionKind, String, bool, usize)> {
+    fn class_violations(&self, asserted: &Asserted) -> BTreeSet<ClassViolation> {
         let mut wrong = BTreeSet::new();
         for (&(kind, about), &limit) in &asserted.classes {
             let instances = self.instances(about);
@@ -1012,8 +1019,12 @@ impl Run {
         let collections = self.heap.stats().full_collections;
         let has_seen_all = collections == self.collections + 1;
         self.collections = collections;
+        let mut fresh = BTreeMap::new();
         for ((kind, key), fingerprint) in grouped {
             let is_new = has_seen_all && !self.standing.contains(&(kind, key));
+            if is_small && is_new {
+                fresh.insert((kind, key), fingerprint);
+            }
             if is_small && is_new && kind != AssertionKind::Unshared {
                 let any = twin.fingerprints(kind, key);
                 prop_assert!(any.contains(&fingerprint), "{kind:?} of {key} is elsewhere");
@@ -1041,11 +1052,139 @@ impl Run {
         for finding in &found {
             self.check_finding(&twin, &slow, finding)?;
         }
+        let found_small: &[Finding] = if is_small { &found } else { &[] };
+        self.check_written(&twin, (&violations, &classes), &fresh, found_small)?;
 
         let texts = found.iter().map(|it| without_addresses(&it.to_string()));
         self.report.extend(texts);
         self.report.push(format!("{violations:?} {classes:?}"));
         self.report.push(format!("{now:?}"));
+        Ok(())
+    }
+
+    /// The written heap says the same as the live one: which objects and classes are wrong, what
+    /// the findings about the new ones are known by, and their texts.
+    fn check_written(
+        &self,
+        twin: &Twin<'_>,
+        (objects, classes): (&BTreeSet<(AssertionKind, Key)>, &BTreeSet<ClassViolation>),
+        fresh: &BTreeMap<(AssertionKind, Key), Fingerprint>,
+        found: &[Finding],
+    ) -> TestCaseResult {
+        let Asserted {
+            dead,
+            region,
+            unshared,
+            pairs,
+            classes: limits,
+        } = &self.asserted;
+        let those = |keys: Vec<Key>| {
+            let known = keys.iter().filter_map(|key| twin.numbered.get(key));
+            Target::Objects(known.copied().collect())
+        };
+        let mut assertions = vec![
+            Assertion::Dead(those(dead.iter().map(|it| it.0).collect())),
+            Assertion::Dead(those(region.iter().copied().collect())),
+            Assertion::Unshared(those(unshared.iter().map(|it| it.0).collect())),
+        ];
+        const REGION: u32 = 1;
+        let ownees: BTreeSet<Key> = pairs.iter().map(|it| it.1).collect();
+        assertions.extend(ownees.into_iter().map(|ownee| {
+            let owners = pairs.iter().filter(|it| it.1 == ownee);
+            Assertion::OwnedBy {
+                owners: those(owners.map(|it| it.0).collect()),
+                ownees: those(vec![ownee]),
+            }
+        }));
+        let all = twin.snapshot.classes();
+        let named = |name: &str| all.iter().find(|it| it.name == name).map(|it| it.id);
+        // A class that the heap does not know yet has no instances.
+        let limits = limits.iter().filter_map(|(&(kind, about), &limit)| {
+            let class = named(about.class().0)?;
+            Some((kind, about, class, limit))
+        });
+        let limits: Vec<_> = limits.collect();
+        let first_limit = assertions.len();
+        assertions.extend(limits.iter().map(|&(kind, about, class, limit)| {
+            let counted = all.iter().filter(|it| twin.is_a(it.id, about));
+            Assertion::Limited {
+                limit: match kind {
+                    AssertionKind::Instances => Limit::Instances(limit as u64),
+                    _ => Limit::Volume(limit as u64),
+                },
+                class,
+                counted: counted.map(|it| it.id).collect(),
+            }
+        }));
+        let (mut wrong, mut written) = (BTreeSet::new(), Vec::new());
+        let (mut wrong_classes, mut texts) = (BTreeSet::new(), Vec::new());
+        let outcomes = assertion::violations(twin.snapshot, &assertions, 1);
+        for (number, outcome) in outcomes.into_iter().enumerate() {
+            match outcome {
+                Outcome::Holds => {}
+                Outcome::Violated { count, violations } => {
+                    same(
+                        "violations",
+                        violations.len(),
+                        count.min(assertion::MOST_KEPT),
+                    )?;
+                    for mut violation in violations {
+                        if violation.assertion == REGION {
+                            violation.breach = Breach::Region;
+                        }
+                        let key = twin.keys[&violation.object];
+                        let it = (violation.breach.kind(), key);
+                        wrong.insert(it);
+                        if fresh.contains_key(&it) {
+                            written.push(violation);
+                        }
+                    }
+                }
+                Outcome::Exceeded(excess) => {
+                    let (kind, about, _, limit) = limits[number - first_limit];
+                    let (class, subclasses) = about.class();
+                    wrong_classes.insert((kind, class.into(), subclasses, limit));
+                    let description = assertion::describe_class(twin.snapshot, &excess);
+                    texts.push(description.finding(&Stated::default()));
+                }
+            }
+        }
+        same("objects of the written heap", &wrong, objects)?;
+        same("classes of the written heap", &wrong_classes, classes)?;
+        let is_many = written.len() > 16;
+        for (Violation { object, breach, .. }, described) in
+            assertion::describe(twin.snapshot, written)
+        {
+            let Described::In(description) = described else {
+                return Err(TestCaseError::fail("a small heap has paths to all"));
+            };
+            let known = fresh[&(breach.kind(), twin.keys[&object])];
+            same(
+                "fingerprint in the written heap",
+                description.fingerprint(),
+                known,
+            )?;
+            texts.push(description.finding(&Stated::default()));
+        }
+        for finding in found {
+            let known = finding.fingerprint();
+            let same_ones = texts.iter().filter(|it| it.fingerprint() == known);
+            let live = texts_of(finding);
+            let is_said = |it: &Finding| {
+                let text = texts_of(it);
+                let rest = live.0.strip_prefix(&text.0);
+                rest.is_some_and(|it| it.is_empty() || it.starts_with(": because of"))
+                    && live.1 == text.1
+            };
+            // What is held alike is one finding, with the words about one of the objects.
+            let is_one = finding.class.is_some() || finding.objects.len() == 1;
+            if is_one && !is_many && same_ones.clone().next().is_some() {
+                prop_assert!(
+                    same_ones.clone().any(is_said),
+                    "{finding} is not among {texts:?}"
+                );
+            }
+        }
         Ok(())
     }
 
@@ -1140,13 +1279,25 @@ fn listen(heap: &Heap) -> Arc<Mutex<Vec<Finding>>> {
     found
 }
 
-/// `Node@1234` becomes `Node`.
+/// A finding's message, and its paths and notes, without addresses and numbers. Which instance
+/// stands for a group depends on where instances are, so that only the size of groups counts.
+fn texts_of(finding: &Finding) -> (String, Vec<String>) {
+    let paths = finding.evidence.iter().map(|it| match it.shows {
+        Shows::Group(_) => it.shows.to_string(),
+        _ => it.path.to_string(),
+    });
+    let texts = paths.chain(finding.notes.iter().cloned());
+    let texts = texts.map(|text| without_addresses(&text)).collect();
+    (without_addresses(&finding.message), texts)
+}
+
+/// `Node@1234` and `Node#12` become `Node`.
 fn without_addresses(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text.chars().peekable();
     while let Some(char) = rest.next() {
         match char {
-            '@' => while rest.next_if(char::is_ascii_alphanumeric).is_some() {},
+            '@' | '#' => while rest.next_if(char::is_ascii_alphanumeric).is_some() {},
             _ => plain.push(char),
         }
     }

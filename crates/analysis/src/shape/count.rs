@@ -6,8 +6,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 use super::Degrees;
 use crate::slot::SlotName;
 
@@ -204,25 +202,32 @@ impl FromStr for HashSum {
     }
 }
 
-/// Serde support by way of the text.
-macro_rules! as_text {
-    ($($name:ty),*) => {$(
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
+#[cfg(feature = "export")]
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(de::Error::custom)
+    use super::{Count, Degree, HashSum};
+
+    /// Serde support by way of the text.
+    macro_rules! as_text {
+        ($($name:ty),*) => {$(
+            impl Serialize for $name {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.collect_str(self)
+                }
             }
-        }
-    )*};
+
+            impl<'de> Deserialize<'de> for $name {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let text = String::deserialize(deserializer)?;
+                    text.parse().map_err(de::Error::custom)
+                }
+            }
+        )*};
+    }
+
+    as_text!(Degree, Count, HashSum);
 }
-
-as_text!(Degree, Count, HashSum);
 
 #[cfg(test)]
 mod tests {

@@ -206,10 +206,11 @@ impl AssertionCheck<'_> {
                     true => 0,
                     false => MOST_INSTANCES,
                 };
+                let mut ids = (1..=self.0.classes.count() as u32).map(ClassId);
                 let excess = Excess {
                     limit,
                     class: assertion.class,
-                    subclasses: assertion.subclasses,
+                    subclasses: ids.any(|id| id != assertion.class && is_one(id)),
                     amount: amount as u64,
                     instances,
                     sample: heap.instances(&is_one, most),

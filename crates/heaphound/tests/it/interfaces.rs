@@ -280,8 +280,8 @@ fn dynamic_classes_are_limited() {
     m.collect();
     expect![[r#"
         instances of Cat take 16 bytes; the assertion allows 15
-        instances of Animal take 64 bytes; the assertion allows 63
-        4 instances of Animal live; the assertion allows 3: too many
+        instances of Animal and its subclasses take 64 bytes; the assertion allows 63
+        4 instances of Animal and its subclasses live; the assertion allows 3: too many
         2 instances of Dog live; the assertion allows 1
     "#]]
     .assert_eq(&findings(&heap));

@@ -122,7 +122,7 @@ unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Init for MapInit<K, V> {
 
 struct EntryInit<'s, K: ?Sized, V: ?Sized> {
     hash: u32,
-    key: Local<'s, K>,
+    key: Option<Local<'s, K>>,
     value: Option<Local<'s, V>>,
 }
 
@@ -134,7 +134,7 @@ unsafe impl<K: Managed + ?Sized, V: Managed + ?Sized> Init for EntryInit<'_, K, 
         Entry {
             header,
             hash: Var::fill(self.hash, filler),
-            key: WeakSlot::fill(Some(self.key), filler),
+            key: WeakSlot::fill(self.key, filler),
             value: DependentSlot::fill(self.value, filler),
             next: Slot::fill(None, filler),
         }
@@ -208,6 +208,12 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
         None
     }
 
+    /// Whether another entry needs more buckets.
+    fn is_full(&self) -> bool {
+        let capacity = self.buckets.get().map_or(0, |buckets| buckets.len());
+        self.filled.get() as usize >= capacity
+    }
+
     /// Hangs an entry into its chain.
     fn add(&self, entry: &Entry<K, V>) {
         let buckets = self.buckets.get().expect("grown before");
@@ -241,61 +247,84 @@ impl<'a> Mutator<'a> {
         key: Local<'_, K>,
         value: Local<'_, V>,
     ) -> Result<(), OutOfMemory> {
-        if let Some(entry) = self[map].entry(&self[key]) {
-            entry.value.set(Some(&self[value]));
-            return Ok(());
+        loop {
+            let mut m = self.scope();
+            if let Some(entry) = m[map].entry(&m[key]) {
+                entry.value.set(Some(&m[value]));
+                return Ok(());
+            }
+            if m[map].is_full() {
+                m.rehash(map)?;
+                continue;
+            }
+            let hash = m[key].as_object().identity_hash();
+            let entry = m.alloc(EntryInit {
+                hash,
+                key: Some(key),
+                value: Some(value),
+            })?;
+            // A finalizer or another thread may have invalidated it meanwhile: then nothing is
+            // inserted. Or used the map: then it is looked at again.
+            let _ = &m[key];
+            if !m[map].is_full() && m[map].entry(&m[key]).is_none() {
+                m[map].add(&m[entry]);
+                m[map].filled.update(|filled| filled + 1);
+                return Ok(());
+            }
         }
-        let mut m = self.scope();
-        let capacity = m[map].buckets.get().map_or(0, |buckets| buckets.len());
-        if m[map].filled.get() as usize >= capacity {
-            m.rehash(map)?;
-        }
-        let hash = m[key].as_object().identity_hash();
-        let value = Some(value);
-        let entry = m.alloc(EntryInit { hash, key, value })?;
-        // A finalizer or another thread may have invalidated it meanwhile: then nothing is
-        // inserted.
-        let _ = &m[key];
-        m[map].add(&m[entry]);
-        m[map].filled.update(|filled| filled + 1);
-        Ok(())
     }
 
     /// Gives the map room for twice its live entries and leaves the dead ones out. The
     /// entries are made anew: no chain that somebody may be following ever changes
     /// but at its front.
+    ///
+    /// All memory is allocated first, for finalizers that run then may use the map. If they have put so
+    /// much into it that the memory does not do, it stays as it is, and whoever wants room asks
+    /// again.
     #[track_caller]
     fn rehash<K: Managed + ?Sized, V: Managed + ?Sized>(
         &mut self,
         map: Local<'_, WeakMap<K, V>>,
     ) -> Result<(), OutOfMemory> {
-        let capacity = (self[map].len() * 2).max(8);
-        let old = self[map].buckets.get().map(|buckets| self.local(buckets));
-        let new = self.alloc_refs::<Entry<K, V>>(capacity)?;
-        let mut filled = 0;
-        for bucket in 0..old.map_or(0, |old| self[old].len()) {
-            let mut m = self.scope();
-            let first = old.and_then(|old| m[old][bucket].get());
-            let mut next = first.map(|entry| m.local(entry));
-            while let Some(entry) = next {
-                let it = &m[entry];
-                if let Some(key) = it.key.get().filter(|_| it.is_used()) {
-                    let (key, hash, value) = (m.local(key), it.hash.get(), None);
-                    let copy = m.alloc(EntryInit { hash, key, value })?;
-                    // Unless it has been invalidated meanwhile.
-                    if m.try_get(key).is_ok() {
-                        m[copy].value.copy(&m[entry].value);
-                        let front = &m[new][hash as usize % capacity];
-                        m[copy].next.set(front.get());
-                        front.set(Some(&m[copy]));
-                        filled += 1;
-                    }
-                }
-                next = m[entry].next.get().map(|entry| m.local(entry));
-            }
+        let mut m = self.scope();
+        let live = m[map].len();
+        let capacity = (live * 2).max(8);
+        let new = m.alloc_refs::<Entry<K, V>>(capacity)?;
+        // Blank entries, hung into the last bucket until they are used.
+        for _ in 0..live {
+            let mut m = m.scope();
+            let blank = m.alloc(EntryInit {
+                hash: 0,
+                key: None,
+                value: None,
+            })?;
+            m[blank].next.set(m[new][capacity - 1].get());
+            m[new][capacity - 1].set(Some(&m[blank]));
         }
-        self[map].buckets.set(Some(&self[new]));
-        self[map].filled.set(filled);
+        // From here on nothing is allocated.
+        let new = &m[new];
+        let mut blank = new[capacity - 1].get();
+        new[capacity - 1].set(None);
+        let mut filled = 0;
+        for entry in m[map].entries() {
+            let Some(key) = entry.key.get().filter(|_| entry.is_used()) else {
+                continue;
+            };
+            let Some(copy) = blank else {
+                return Ok(());
+            };
+            blank = copy.next.get();
+            let hash = entry.hash.get();
+            copy.hash.set(hash);
+            copy.key.set(Some(key));
+            copy.value.copy(&entry.value);
+            let front = &new[hash as usize % capacity];
+            copy.next.set(front.get());
+            front.set(Some(copy));
+            filled += 1;
+        }
+        m[map].buckets.set(Some(new));
+        m[map].filled.set(filled);
         Ok(())
     }
 }

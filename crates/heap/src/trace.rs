@@ -168,7 +168,10 @@ pub struct Showing<'e, O, const OVERLAPS: bool> {
     examiner: &'e mut dyn Examiner<O>,
     /// The marks of earlier phases of the series: from the first up to that of this phase.
     earlier: std::ops::Range<u8>,
+    /// Room for a batch, once there was an object.
     batch: Vec<O>,
+    /// How many objects are in it.
+    count: usize,
 }
 
 impl<'e, O: Copy + Send, const OVERLAPS: bool> Showing<'e, O, OVERLAPS> {
@@ -181,7 +184,8 @@ impl<'e, O: Copy + Send, const OVERLAPS: bool> Showing<'e, O, OVERLAPS> {
         Self {
             examiner,
             earlier: since..phase.mark.0,
-            batch: Vec::with_capacity(BATCH),
+            batch: Vec::new(),
+            count: 0,
         }
     }
 
@@ -190,13 +194,21 @@ impl<'e, O: Copy + Send, const OVERLAPS: bool> Showing<'e, O, OVERLAPS> {
         self.show();
     }
 
+    fn show(&mut self) {
+        if self.count > 0 {
+            self.examiner.examine(&self.batch[..self.count]);
+        }
+        self.count = 0;
+    }
+
+    /// Shows what is there, and takes in another object.
     #[cold]
     #[inline(never)]
-    fn show(&mut self) {
-        if !self.batch.is_empty() {
-            self.examiner.examine(&self.batch);
-            self.batch.clear();
-        }
+    fn make_room(&mut self, object: O) {
+        self.show();
+        self.batch.resize(BATCH, object);
+        self.batch[0] = object;
+        self.count = 1;
     }
 }
 
@@ -213,9 +225,12 @@ impl<O: Copy + Send, const OVERLAPS: bool> Visitor<O> for Showing<'_, O, OVERLAP
     // The loop that marks needs its registers: as little is done here as can be.
     #[inline]
     fn object(&mut self, object: O) {
-        self.batch.push(object);
-        if self.batch.len() == BATCH {
-            self.show();
+        match self.batch.get_mut(self.count) {
+            Some(place) => {
+                *place = object;
+                self.count += 1;
+            }
+            None => self.make_room(object),
         }
     }
 

@@ -115,16 +115,26 @@ impl<'a> Mutator<'a> {
         if in_region && let Some(class) = self.shared.noted_class(key) {
             return class;
         }
+        let cache = &self.shared.class_cache;
+        // What another class of the same place has displaced is in the place beside it.
+        let beside = &cache[place ^ 1];
+        if let (cached, class) = beside.get()
+            && cached == key
+            && !in_region
+        {
+            beside.swap(&cache[place]);
+            return class;
+        }
         let class = self.known_class(descriptor);
         let sites = &self.heap.classes.get(ClassId(class)).sites;
         // Classes that share a place in the cache are met over and over: that shows nothing new.
-        if !sites.is_met() || self.shared.class_cache[place].get().0 == 0 {
+        if !sites.is_met() || cache[place].get().0 == 0 {
             sites.meet(site);
         }
         match in_region {
             // Not where the fast path would find it.
             true => self.shared.note_class(key, class),
-            false => self.shared.class_cache[place].set((key, class)),
+            false => beside.set(cache[place].replace((key, class))),
         }
         class
     }

@@ -243,6 +243,8 @@ struct Registered {
     number: u64,
     check: Box<dyn Check + Send>,
     listener: Listener,
+    /// Hears that the check panicked.
+    panics: Listener,
 }
 
 /// Something that is registered with a heap until this is dropped.
@@ -277,16 +279,18 @@ impl Heap {
     /// Lets a check watch all full collections from now on. A finding that is new to it is logged,
     /// unless there is another reaction; one that stands is counted ([`Heap::findings`]).
     pub fn watch(&self, check: Box<dyn Check + Send>, reaction: Option<Reaction>) -> Registration {
-        let listener = Listener::new(reaction.unwrap_or_default());
+        let reaction = reaction.unwrap_or_default();
+        let (listener, panics) = (Listener::new(reaction.clone()), Listener::new(reaction));
         let (checks, ledger) = (&self.inner().checks, &self.inner().ledger);
         let mut all = checks.lock().unwrap();
         all.last += 1;
         let number = all.last;
-        let id = listener.id();
+        let ids = [listener.id(), panics.id()];
         all.all.push(Registered {
             number,
             check,
             listener,
+            panics,
         });
         drop(all);
         // Not the heap itself: it must be dropped whole, whoever outlives it.
@@ -296,7 +300,8 @@ impl Heap {
             let gone = checks.upgrade().map(|it| it.lock().unwrap().remove(number));
             drop(gone);
             if let Some(ledger) = ledger.upgrade() {
-                ledger.lock().unwrap().forget(id);
+                let mut ledger = ledger.lock().unwrap();
+                ids.into_iter().for_each(|id| ledger.forget(id));
             }
         })
     }
@@ -304,9 +309,15 @@ impl Heap {
     /// Something of which a heap has one: made when it is first asked for. A check that serves many
     /// who register one by one keeps them there.
     pub fn companion<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut checks = self.inner().checks.lock().unwrap();
-        let made = checks.companions.entry(TypeId::of::<T>());
-        let made = made.or_insert_with(|| Arc::new(make())).clone();
+        let key = TypeId::of::<T>();
+        let checks = &self.inner().checks;
+        let made = checks.lock().unwrap().companions.get(&key).cloned();
+        // Made with nothing locked. If another thread was quicker, its own counts.
+        let made = made.unwrap_or_else(|| {
+            let new: Arc<dyn Any + Send + Sync> = Arc::new(make());
+            let mut checks = checks.lock().unwrap();
+            checks.companions.entry(key).or_insert(new).clone()
+        });
         made.downcast().expect("it is kept under its type")
     }
 }
@@ -415,10 +426,12 @@ impl<'h, 'r> RunningChecks<'h, 'r> {
         };
         let mut found = found(&it.listener);
         let concluded = unharmed(|| it.check.conclude(heap, counted, &mut found));
-        if concluded.is_none() || self.panicked.contains(&it.listener.id()) {
-            found.skip();
-            found.add(check_panicked());
+        let panicked = concluded.is_none() || self.panicked.contains(&it.listener.id());
+        if panicked {
+            found.skip_all();
+            found.add_for(&it.panics, check_panicked());
         }
+        found.looked_for(&it.panics);
         found
     }
 
@@ -433,6 +446,11 @@ impl<'h, 'r> RunningChecks<'h, 'r> {
         checks.all = all;
         drop(checks);
         for check in gone {
+            // What it found after it was dropped is forgotten, too.
+            let mut ledger = self.heap.ledger.lock().unwrap();
+            ledger.forget(check.listener.id());
+            ledger.forget(check.panics.id());
+            drop(ledger);
             unharmed(|| drop(check));
         }
     }

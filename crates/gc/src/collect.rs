@@ -381,6 +381,8 @@ impl HeapInner {
         if marking.begun_anew {
             stats.remarks.push(Remark::TraceCutShort);
         }
+        stats.mark_time += marking.time;
+        stats.marked_by_checks += marking.marked_by_checks;
         let corrected;
         let mut assumed = setup.assumed.as_ref();
         if let Some(setup) = self.correct_shapes(ground, assumed, &marking) {
@@ -389,9 +391,8 @@ impl HeapInner {
             assumed = corrected.assumed.as_ref();
             self.space.begin_epoch();
             marking = self.mark(self.ground(&traces), &corrected, needs, None);
+            stats.mark_time += marking.time;
         }
-        stats.mark_time += marking.time;
-        stats.marked_by_checks = marking.marked_by_checks;
         let recounted = stats.remarks.contains(&Remark::OtherShapes);
         let Marking {
             marked,

@@ -91,6 +91,14 @@ impl Listener {
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
+
+    /// The same listener without its reaction: enough to [forget](Found::forget) it.
+    pub fn silenced(&self) -> Self {
+        Self {
+            id: self.id,
+            reaction: Reaction::Log,
+        }
+    }
 }
 
 /// A finding that was made, and how often since.
@@ -182,6 +190,11 @@ impl<'f> Found<'f> {
     /// Says that the check has not looked this time: what it found before is not withdrawn.
     pub fn skip(&mut self) {
         self.silent.insert(self.listener.id);
+    }
+
+    /// Says that nobody has looked whom the check serves, whatever was said before.
+    pub(crate) fn skip_all(&mut self) {
+        self.silent.clone_from(&self.listeners);
     }
 
     /// Forgets one of several listeners that a check serves, who does not listen any more.
@@ -287,10 +300,16 @@ impl Ledger {
                 }
             }
         }
-        for listener in found.listeners.difference(&found.silent) {
-            let now = now.remove(listener).unwrap_or_default();
-            self.withdraw(collection, *listener, now, announcements);
+        let mut before = HashSet::new();
+        for &listener in found.listeners.difference(&found.silent) {
+            let now = now.remove(&listener).unwrap_or_default();
+            let stood = match now.is_empty() {
+                true => self.standing.remove(&listener),
+                false => self.standing.insert(listener, now),
+            };
+            before.extend(stood.into_iter().flatten());
         }
+        self.withdraw(collection, before, announcements);
     }
 
     /// Counts a finding that is known, once a collection; `again` announces it to somebody who has
@@ -324,19 +343,14 @@ impl Ledger {
         }
     }
 
-    /// Withdraws what stood for a listener and does not any more, unless it stands for others.
+    /// Withdraws what stood before and stands for nobody any more.
     fn withdraw(
         &mut self,
         collection: u64,
-        listener: u64,
-        now: HashSet<Fingerprint>,
+        before: HashSet<Fingerprint>,
         announcements: &mut Announcements,
     ) {
-        let before = match now.is_empty() {
-            true => self.standing.remove(&listener),
-            false => self.standing.insert(listener, now),
-        };
-        let mut gone: Vec<Fingerprint> = before.into_iter().flatten().collect();
+        let mut gone: Vec<Fingerprint> = before.into_iter().collect();
         gone.retain(|it| !self.standing.values().any(|standing| standing.contains(it)));
         gone.sort_unstable();
         for fingerprint in gone {

@@ -246,12 +246,15 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
             self.aside.extend(drained.aside);
             let mut marked = drained.marked;
             starts.clear();
-            // Which keys live is known: no ephemeron has to wait.
-            for ephemeron in marked.ephemerons.drain(..) {
-                if holds_values(ephemeron) {
+            // Those whose keys are thought dead wait all the same: a check that looks later may keep
+            // such a key.
+            marked.ephemerons.retain(|&ephemeron| {
+                let holds = holds_values(ephemeron);
+                if holds {
                     weak::dependents(ground, ephemeron, &mut visitors[0], &mut starts);
                 }
-            }
+                !holds
+            });
             self.marked = std::mem::take(&mut self.marked).plus(marked);
         }
         for Beside {
@@ -279,6 +282,8 @@ impl<'h, C: Counter<'h>> Ridden for Phases<'h, C> {
         };
         let fits = examiners.len() == self.counters.len();
         if !C::RIDDEN || !fits || !self.owed.admits(self.ground, phase) {
+            // Nor may the phases behind it: they would not know what this one has entered.
+            self.owed.forget_marks();
             return None;
         }
         if !self.owed.note_survey(since) {

@@ -605,7 +605,7 @@ impl RuleBook {
         let mut rules = self.lock();
         let place = rules.registered.iter().position(|it| it.number == number)?;
         let gone = rules.registered.remove(place);
-        rules.gone.push(gone.listener.clone());
+        rules.gone.push(gone.listener.silenced());
         Some(gone)
     }
 }

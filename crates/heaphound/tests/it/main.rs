@@ -6,6 +6,7 @@
 mod assertions;
 mod captures;
 mod checks;
+mod checks_misuse;
 mod classes;
 mod compile_fail;
 mod examples;

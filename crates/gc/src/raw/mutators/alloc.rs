@@ -82,7 +82,7 @@ const fn small(bytes: usize) -> usize {
 }
 
 /// Entries of a mutator's class cache.
-pub(in crate::raw) const CLASS_CACHE: usize = 256;
+pub(in crate::raw) const CLASS_CACHE: usize = 1024;
 
 /// A descriptor's key in the class cache, and its place there.
 #[inline(always)]

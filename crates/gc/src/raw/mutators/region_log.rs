@@ -90,7 +90,7 @@ impl MutatorShared {
 
     pub(in crate::raw) fn note_class(&self, key: usize, class: u32) {
         let mut noted = self.noted_classes.borrow_mut();
-        if noted.len() > 16 * CLASS_CACHE {
+        if noted.len() > 4 * CLASS_CACHE {
             noted.clear();
         }
         noted.insert(key, class);

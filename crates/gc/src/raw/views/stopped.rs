@@ -57,6 +57,8 @@ pub struct StoppedHeap<'v, S = Unmarked> {
     pub(in crate::raw) lapsed: OnceCell<HashSet<Raw>>,
     /// The collection that this view is part of.
     pub(in crate::raw) collection: Option<&'v RefCell<dyn Ridden + 'v>>,
+    /// Whether what waits for its finalizer is among the roots.
+    shows_pending: bool,
     pub(in crate::raw) brand: Brand<'v>,
     state: PhantomData<S>,
 }
@@ -69,7 +71,8 @@ pub enum Marked {}
 
 /// A stopped heap in the middle of a full collection, when all that lives is marked, and weak
 /// references and labels of what does not live are gone: nothing that the collection frees can be
-/// reached through it. (What waits for its finalizer can, and is not freed.)
+/// reached through it. What waits for its finalizer is not shown: its weak references have not been
+/// settled.
 pub type MarkedHeap<'v> = StoppedHeap<'v, Marked>;
 
 impl<'v> StoppedHeap<'v> {
@@ -77,7 +80,7 @@ impl<'v> StoppedHeap<'v> {
     /// The world is stopped and stays so while the view exists.
     pub(crate) unsafe fn new(heap: &'v HeapInner, asker: Option<&'v MutatorShared>) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Self::with_state(heap, asker, None) }
+        unsafe { Self::with_state(heap, asker, None, true) }
     }
 
     /// A view that is part of a collection, which is about to mark.
@@ -90,7 +93,7 @@ impl<'v> StoppedHeap<'v> {
         collection: &'v RefCell<dyn Ridden + 'v>,
     ) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Self::with_state(heap, asker, Some(collection)) }
+        unsafe { Self::with_state(heap, asker, Some(collection), true) }
     }
 }
 
@@ -101,7 +104,7 @@ impl<'v> MarkedHeap<'v> {
     /// frees nothing meanwhile.
     pub(crate) unsafe fn marked(heap: &'v HeapInner) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Self::with_state(heap, None, None) }
+        unsafe { Self::with_state(heap, None, None, false) }
     }
 }
 
@@ -112,6 +115,7 @@ impl<'v, S> StoppedHeap<'v, S> {
         heap: &'v HeapInner,
         asker: Option<&'v MutatorShared>,
         collection: Option<&'v RefCell<dyn Ridden + 'v>>,
+        shows_pending: bool,
     ) -> Self {
         let traces = heap.classes.iter().map(|class| class.trace);
         let (mutators, threads) = heap.threads().into_iter().unzip();
@@ -124,6 +128,7 @@ impl<'v, S> StoppedHeap<'v, S> {
             asker,
             lapsed: OnceCell::new(),
             collection,
+            shows_pending,
             brand: PhantomData,
             state: PhantomData,
         }
@@ -307,7 +312,9 @@ impl<'v, S> HeapView for StoppedHeap<'v, S> {
             }
         };
         self.heap.for_each_root(&mut add);
-        self.heap.for_each_pending(&mut add);
+        if self.shows_pending {
+            self.heap.for_each_pending(&mut add);
+        }
         roots.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (root, object) in &roots {
             f(root, *object);

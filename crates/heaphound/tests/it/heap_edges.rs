@@ -1,7 +1,7 @@
 //! Programs written to break the heap, each of which once did: odd options, errors
 //! that are ignored, finalizers at bad moments, races, long chains.
 //!
-//! Elsewhere: what must not compile (`compile_fail.rs`), panics in user code
+//! Elsewhere: what must not compile (`crates/derive/tests`), panics in user code
 //! (`panics.rs`), random programs (`random_programs.rs`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

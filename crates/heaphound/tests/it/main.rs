@@ -1,14 +1,13 @@
 //! The live heap and everything that is asked of it, in one binary.
 //!
 //! Tests run side by side in one process: none may count on being alone in it. Elsewhere: what
-//! listens to the log (`../log.rs`).
+//! listens to the log (`../log.rs`), what must not compile (`crates/derive/tests`).
 
 mod assertions;
 mod captures;
 mod checks;
 mod checks_misuse;
 mod classes;
-mod compile_fail;
 mod examples;
 mod growth;
 mod heap;

@@ -1,6 +1,5 @@
 //! Shows progress on stderr. A bar appears on a terminal when work takes longer than a second.
 
-use std::io::{self, Write};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -34,13 +33,6 @@ impl Progress {
     /// Does work that reports no progress of its own.
     pub fn of<R>(&self, what: &str, work: impl FnOnce() -> R) -> R {
         self.watch(what, "{spinner} {msg} {elapsed}", |_| work())
-    }
-
-    /// Prints a line that says what is being done.
-    pub fn say(&self, what: &str) {
-        if !self.quiet {
-            let _ = writeln!(io::stderr(), "{what}");
-        }
     }
 
     fn watch<R>(&self, what: &str, style: &str, work: impl FnOnce(&ProgressBar) -> R) -> R {

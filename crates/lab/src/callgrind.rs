@@ -16,7 +16,7 @@ fn run(what: &str, times: usize) -> Option<f64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)
-        .args(["lab", "--count", what, "--times", &times.to_string()])
+        .args(["--count", what, "--times", &times.to_string()])
         .stdout(Stdio::null())
         .output()
         .ok()?;

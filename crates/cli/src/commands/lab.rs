@@ -1,11 +1,15 @@
-//! `heaphound lab`: runs the papers' experiments on our heap.
+//! `heaphound lab`: starts the program that runs the papers' experiments.
+//!
+//! It is a program of its own (`crates/lab`), so that this one is built without a live heap. Among the
+//! sources, cargo builds it when they have changed; elsewhere it lies beside this program or on
+//! the path.
 
-use std::path::Path;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use heaphound_lab::{EXPERIMENTS, Experiment, Options, find};
 use heaphound_report::Report;
 
-use crate::names::nearest;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
@@ -18,7 +22,9 @@ use crate::progress::Progress;
 Examples:
   heaphound lab                    list the experiments
   heaphound lab probes --quick     take less than a minute
-  heaphound lab probes --json      print figures for a script")]
+  heaphound lab probes --json      print figures for a script
+
+HEAPHOUND_LAB names the program to start, instead of the one that is built from the sources.")]
 pub struct Args {
     /// The experiment; `all` runs all of them.
     #[arg(value_name = "NAME")]
@@ -33,8 +39,8 @@ pub struct Args {
     count: Option<String>,
 
     /// How often to do it.
-    #[arg(long, hide = true, default_value_t = 1)]
-    times: usize,
+    #[arg(long, hide = true, requires = "count")]
+    times: Option<usize>,
 }
 
 impl Args {
@@ -44,52 +50,43 @@ impl Args {
     }
 }
 
-pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    if let Some(what) = &args.count {
-        let (text, json) = Default::default();
-        return match heaphound_lab::count(what, args.times) {
-            true => Ok(Report::Document { text, json }),
-            false => Err(Problem::new(format!("nobody counts `{what}`"))),
-        };
+/// Becomes the other program; returns only if that does not work.
+pub fn run(args: &Args, _: &Progress) -> Result<Report, Problem> {
+    let mut command = program();
+    command.args(&args.name);
+    if args.quick {
+        command.arg("--quick");
     }
-    let Some(name) = &args.name else {
-        return Ok(list());
-    };
-    let experiments: Vec<_> = match name.as_str() {
-        "all" => EXPERIMENTS.iter().collect(),
-        name => find(name).into_iter().collect(),
-    };
-    if experiments.is_empty() {
-        let names = EXPERIMENTS.iter().map(|it| (it.name, it.name.into()));
-        let reason = format!("no experiment is called `{name}`");
-        return Err(Problem::new(reason).suggest(&nearest(name, names)));
+    // What is meant for every command, as it was given.
+    let shared = ["--json", "--quiet", "-q"];
+    command.args(std::env::args_os().filter(|word| shared.iter().any(|it| word == it)));
+    if let Some(count) = &args.count {
+        command.args(["--count", count]);
     }
-    let options = Options { quick: args.quick };
-    let mut texts = Vec::new();
-    let mut documents = Vec::new();
-    for experiment in experiments {
-        let mut say = |what: &str| progress.say(&format!("{}: {what} …", experiment.name));
-        let report = (experiment.run)(&options, &mut say);
-        let failed = |error| Problem::new(format!("experiment `{}`: {error}", experiment.name));
-        let report = report.map_err(failed)?;
-        texts.push(report.to_string());
-        documents.push(report.to_json());
+    if let Some(times) = args.times {
+        command.args(["--times", &times.to_string()]);
     }
-    Ok(Report::Document {
-        text: texts.join("\n"),
-        json: match &documents[..] {
-            [document] => format!("{document}\n"),
-            documents => format!("[{}]\n", documents.join(",\n")),
-        },
-    })
+    let error = command.exec();
+    let program = command.get_program().to_string_lossy();
+    Err(Problem::new(format!("cannot run {program}: {error}"))
+        .hint("`cargo install --path crates/lab` installs it"))
 }
 
-fn list() -> Report {
-    let line = |it: &Experiment| format!("{:<12} {}\n", it.name, it.about);
-    let name = |it: &Experiment| format!("{:?}", it.name);
-    let names: Vec<String> = EXPERIMENTS.iter().map(name).collect();
-    Report::Document {
-        text: EXPERIMENTS.iter().map(line).collect(),
-        json: format!("{{\"experiments\": [{}]}}\n", names.join(", ")),
+fn program() -> Command {
+    if let Some(program) = std::env::var_os("HEAPHOUND_LAB") {
+        return Command::new(program);
+    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/Cargo.toml");
+    if sources.exists() {
+        let mut command = Command::new("cargo");
+        command.args(["run", "--quiet", "--release", "--manifest-path"]);
+        command.arg(sources).arg("--");
+        return command;
+    }
+    let beside = std::env::current_exe().ok();
+    let beside: Option<PathBuf> = beside.map(|this| this.with_file_name("heaphound-lab"));
+    match beside.filter(|it| it.exists()) {
+        Some(beside) => Command::new(beside),
+        None => Command::new("heaphound-lab"),
     }
 }

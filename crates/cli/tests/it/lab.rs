@@ -1,38 +1,29 @@
-//! `heaphound lab`, as far as it takes no time.
+//! `heaphound lab` starts another program.
+
+use std::process::Command;
 
 use expect_test::expect;
 
-use crate::{check, run};
+use crate::{run, told};
 
 #[test]
-fn the_lab_lists_its_experiments() {
-    check(
-        "lab",
-        expect![[r#"
-            assertions   GC assertions, section 3: the bugs that they find, and what checking costs
-            probes       PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it
-            deal         DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds
-            summaries    heap summaries, chapters 3.3, 5 and 6: what counting them costs a collection, a run, and memory
-            cork         Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow
-            shapeup      ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms
-        "#]],
-    );
-    let listed: serde_json::Value = serde_json::from_slice(&run("lab --json").stdout).unwrap();
-    assert_eq!(listed["experiments"][1], "probes");
-}
-
-#[test]
-fn an_unknown_experiment_is_an_error() {
-    check(
-        "lab prods",
-        expect![[r#"
-            error: no experiment is called `prods`
-              did you mean `probes`?
-            exit code 2
-        "#]],
-    );
-    let document = String::from_utf8(run("lab prods --json").stdout).unwrap();
-    heaphound_testkit::schema::check(&document);
+fn the_lab_gets_what_it_needs_of_the_command_line() {
+    let run = |lab: &str, words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heaphound"));
+        let command = command.env("HEAPHOUND_LAB", lab).args(words);
+        told(&command.output().expect("the command runs"))
+    };
+    let words = [
+        "--json", "lab", "probes", "--quick", "-q", "--color", "never",
+    ];
+    assert_eq!(run("echo", &words), "probes --quick --json -q\n");
+    assert_eq!(run("false", &["lab"]), "exit code 1\n");
+    expect![[r#"
+        error: cannot run /no/lab: No such file or directory (os error 2)
+          `cargo install --path crates/lab` installs it
+        exit code 2
+    "#]]
+    .assert_eq(&run("/no/lab", &["lab"]));
 }
 
 #[test]

@@ -2,27 +2,34 @@
 //!
 //! A mutator that needs memory, or whose program asks for it, stops the world. Then:
 //!
-//! 1. **Gather** from the mutators what only they know: cursors, new classes, objects to look after.
+//! 1. **Gather** from the mutators what only they know: cursors, new classes, objects with drops.
 //! 2. **Evacuate** the nursery, if there is one (`generations.rs`). If that was enough, go to 12.
-//! 3. **Finish the last sweep**, so that every object carries the current epoch, and begin a new one.
+//! 3. **Finish the last sweep**, so that every object carries the current epoch, and begin a new one. An
+//!    object is marked if it carries the current epoch: now nothing is.
 //! 4. **Ask the checks** what they need to be counted (`check.rs`).
-//! 5. **Mark** all that lives (`marking.rs`): what checks survey before, then from the roots, in parallel,
-//!    with ephemerons until nothing changes, in the one form of the loop that counts what is
-//!    needed.
-//! 6. **Count shapes again** if recursive structures are not what was assumed: a second marking.
+//! 5. **Mark** all that lives (`marking.rs`): first what checks trace themselves, then from the roots, in
+//!    parallel, with ephemerons until nothing changes. The loop is compiled in several forms; the one
+//!    runs that counts what is needed.
+//! 6. **Count shapes again** if they are not what was assumed. They are counted while marking, on the
+//!    assumption that recursive classes are those of the last collection; if others are found, all
+//!    is marked a second time.
 //! 7. **Settle what is weak**: references, labels and table entries of what was not marked go. From
-//!    here on nothing that this collection frees can be reached.
+//!    here on no live object reaches a dead one.
 //! 8. **Conclude**: each check looks at what lives, and what it finds goes into the ledger
 //!    (`findings.rs`). If an assertion is to be forced true, references are cleared, and steps
-//!    5 to 7 are repeated before the next check concludes.
+//!    5 to 7 are repeated, without what checks trace themselves, before the next check concludes.
 //! 9. **Revive** dead objects with finalizers: they are marked after all, and queued.
 //! 10. **Bury** dead objects that own Rust memory: they are moved out, to be dropped later.
-//! 11. **Sweep**: blocks are listed, to be swept when their cells are needed; if they have too many
-//!     holes, objects move together.
-//! 12. The world runs. Statistics are recorded, findings announced; the mutator runs drops and
-//!     finalizers.
+//! 11. **Sweep**: after an automatic collection blocks are listed, to be swept when their cells are
+//!     needed. If the program asked, or memory is short, all are swept now, and objects move together
+//!     if there are too many holes.
+//! 12. The world runs. Statistics are recorded and findings announced. Whoever called then runs drops and
+//!     finalizers (`HeapInner::finish`).
 //!
-//! A full collection marks once. It marks again in three cases, which statistics tell
+//! With the world stopped, checks are the only user code (steps 4, 5 and 8); their panics are caught, and
+//! any other panic aborts the process. Statistics, announcements, drops and finalizers run in step 12.
+//!
+//! A full collection marks from scratch once. It does so again in three cases, which statistics tell
 //! ([`Remark`]): a trace that a check ran in step 5 was cut short by a panic; step 6; step 8.
 
 use std::fmt;
@@ -109,7 +116,7 @@ pub enum Remark {
 /// What the mutator that wanted a collection must know of it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Outcome {
-    /// Even so, live objects leave no room for the nursery.
+    /// Even after the collection, live objects leave no room for the nursery.
     pub(crate) over_limit: bool,
 }
 
@@ -168,9 +175,8 @@ struct Performed {
 }
 
 impl HeapInner {
-    /// Collects on behalf of a running mutator. When it returns, a collection has
-    /// taken place, but not always this one, nor of this kind, unless it was
-    /// requested.
+    /// Collects on behalf of a running mutator. If another one collected while this one waited, that is
+    /// enough for an allocation; all other causes go on until their own collection has taken place.
     pub(crate) fn collect_with(&self, shared: &MutatorShared, request: Request<'_>) -> Outcome {
         let cause = request.cause;
         let time_to_safepoint = loop {
@@ -246,7 +252,8 @@ impl HeapInner {
         let allocated_bytes = self.account(collector);
         let mut stats = CollectionStats::new(number, request.cause, allocated_bytes);
         let mut announcements = Announcements::default();
-        if self.evacuate(collector, &request, &mut stats) {
+        let is_full = self.evacuate(collector, &request, &mut stats);
+        if is_full {
             let before =
                 collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
             announcements = self.collect_fully(collector, shared, request, &mut stats);
@@ -289,6 +296,7 @@ impl HeapInner {
         let live = self.find_live(collector, &needs, Some((&mut checks, asker)), stats);
         let (live, mut announcements) = self.conclude(collector, &needs, &mut checks, live, stats);
         checks.put_back();
+        // Of what is reachable: before finalizers bring anything back.
         self.keep_summary(&live);
         let ground = self.ground(&collector.traces);
         let mut marked = live.marked;
@@ -373,7 +381,7 @@ impl HeapInner {
         before: Before<'_, '_, '_>,
         stats: &mut CollectionStats,
     ) -> Live {
-        let again = before.is_none();
+        let is_repeat = before.is_none();
         let traces = watched_traces(&collector.traces, needs);
         let ground = self.ground(&traces);
         let setup = self.prepare_counting(ground, needs);
@@ -384,16 +392,17 @@ impl HeapInner {
         stats.mark_time += marking.time;
         stats.marked_by_checks += marking.marked_by_checks;
         let corrected;
+        let mut recounted = false;
         let mut assumed = setup.assumed.as_ref();
         if let Some(setup) = self.correct_shapes(ground, assumed, &marking) {
             stats.remarks.push(Remark::OtherShapes);
+            recounted = true;
             corrected = setup;
             assumed = corrected.assumed.as_ref();
             self.space.begin_epoch();
             marking = self.mark(self.ground(&traces), &corrected, needs, None);
             stats.mark_time += marking.time;
         }
-        let recounted = stats.remarks.contains(&Remark::OtherShapes);
         let Marking {
             marked,
             counts,
@@ -410,7 +419,7 @@ impl HeapInner {
             ..Live::default()
         };
         self.settle_weak(self.ground(&traces), &mut live.marked);
-        self.settle_tables(self.ground(&traces), again);
+        self.settle_tables(self.ground(&traces), is_repeat);
         if let Some(summary) = counts.summary {
             live.slots = self.slot_ids();
             if needs.graph == Graph::Shapes {
@@ -450,7 +459,8 @@ impl HeapInner {
         (live, announcements)
     }
 
-    /// Clears the weak references met so far whose targets were not marked.
+    /// Clears the weak references of objects that this marking has visited, and weak handles, whose
+    /// targets were not marked.
     fn settle_weak(&self, ground: Ground<'_>, marked: &mut Marked) {
         for holder in marked.weak.drain(..) {
             clear_dead(ground, holder);
@@ -463,13 +473,16 @@ impl HeapInner {
         }
     }
 
-    /// Forgets what was said of objects that are not marked: labels, assertions, regions. `again`: more
-    /// have died since assertions were checked.
-    fn settle_tables(&self, ground: Ground<'_>, again: bool) {
+    /// Forgets what was said of objects that are not marked: labels, assertions, regions. Ownership is
+    /// left to the check, which looks at all pairs; in a repeat it has done so already.
+    fn settle_tables(&self, ground: Ground<'_>, is_repeat: bool) {
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
         self.labels.lock().unwrap().follow(&mut now);
         if cfg!(feature = "assertions") {
-            self.assertions.lock().unwrap().forget_dead(&mut now, again);
+            self.assertions
+                .lock()
+                .unwrap()
+                .forget_dead(&mut now, is_repeat);
             for shared in self.mutators.lock().unwrap().iter() {
                 shared.follow_regions(&mut now);
             }
@@ -490,10 +503,11 @@ impl HeapInner {
         if pending.finalizers.is_empty() {
             return;
         }
-        // Those that died earlier and still wait are no more alive than these.
+        // Those that died earlier and still wait are reached from the queue alone, too.
         let objects = pending.finalizers.iter();
         let objects = objects.map(|(cell, _)| Raw(cell.load(Relaxed))).collect();
         let mut revived = self.mark_finalizable(ground, objects);
+        // What is revived holds weak references that step 7 has not seen.
         self.settle_weak(ground, &mut revived);
         marked.objects += revived.objects;
         marked.bytes += revived.bytes;
@@ -588,11 +602,11 @@ impl HeapInner {
     }
 }
 
-/// The trace words that marking gets to see: those of classes whose instances are counted, if these
-/// are not all, say so.
+/// The trace words that marking gets to see: those of classes whose instances are counted say so,
+/// unless all are counted anyway.
 fn watched_traces(traces: &[Trace], needs: &Needs) -> Vec<Trace> {
     let mut traces = traces.to_vec();
-    // A summary counts them all, and so does what examiners ride beside.
+    // A summary counts them all, and so does a loop in which a check surveys the heap.
     if let (Instances::Of(classes), Graph::Nothing, false) =
         (&needs.instances, needs.graph, needs.survey)
     {
@@ -611,8 +625,11 @@ pub(crate) struct Live {
     pub(crate) collection: u64,
     pub(crate) allocated_bytes: u64,
     marked: Marked,
+    /// Objects and bytes, by class.
     classes: Vec<(usize, usize)>,
+    /// Objects asserted unshared, as often as they were met again.
     again: Vec<Raw>,
+    /// Those of them that marking started from.
     started: Vec<Raw>,
     pub(crate) summary: Option<Arc<Summary>>,
     slots: SlotIds,

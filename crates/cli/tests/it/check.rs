@@ -314,7 +314,7 @@ fn a_class_that_is_not_there_spoils_what_is_said_of_it() {
                 thread:main[2] → Node#4
               1 held like this:
                 static:list → List#1 .head → Node#1
-              note: 4 instances of Node live, and 1 may
+              note: 4 instances of Node live; the assertion allows 1
               place: statement:1:30
               fingerprint: fb0ab9b4d43552ea
             2 rules, 1 failed, 1 not checked

@@ -168,7 +168,7 @@ struct Site {
     spent: f64,
     /// What the last answers cost, in seconds: a moving average.
     cost: f64,
-    /// Answers that other threads are being given.
+    /// Probes that other threads are running now.
     under_way: u64,
 }
 

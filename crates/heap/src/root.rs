@@ -75,7 +75,7 @@ pub struct Root {
     /// The static's or the thread's name, which no other thread of the view has; where
     /// a handle was made.
     pub name: String,
-    /// Tells apart roots of one kind and name: the local's place on the stack. Before the
+    /// Distinguishes roots of one kind and name: the local's place on the stack. Before the
     /// scope, for roots are ordered by it.
     pub index: u32,
     /// The scope that holds a stack root, by its place in the program.

@@ -79,7 +79,8 @@ fn program() -> Command {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/Cargo.toml");
     if sources.exists() {
         let mut command = Command::new("cargo");
-        command.args(["run", "--quiet", "--release", "--manifest-path"]);
+        // It may take a minute or two to build: cargo says so on stderr.
+        command.args(["run", "--release", "--manifest-path"]);
         command.arg(sources).arg("--");
         return command;
     }

@@ -52,7 +52,7 @@ type Pointing<O> = Vec<(O, O)>;
 
 /// Objects in sets that are kept before old ones are forgotten: 64 MiB of a snapshot's.
 const MOST_HELD: usize = 16 << 20;
-/// Answers of a quantifier that are kept before old ones are forgotten.
+/// How many truths of a quantifier are kept before old ones are forgotten.
 const MOST_ANSWERS: usize = 1 << 20;
 
 impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {

@@ -358,7 +358,7 @@ fn the_tallest_expression_needs_no_more_than_a_small_stack() {
     done.unwrap().join().unwrap();
 }
 
-/// Patterns and their likes. `a`, `b`, `c` are objects or null.
+/// Patterns and expressions like them. `a`, `b`, `c` are objects or null.
 const TEXTS: [&str; 44] = [
     "pred(a).size() > 1",
     "pred(a).size() <= 0",

@@ -846,7 +846,7 @@ struct Examined {
     objects: Vec<ObjectId>,
     overlaps: Vec<ObjectId>,
     wants_overlaps: bool,
-    /// It is done after so many objects; 0 is never.
+    /// It is done after this number of objects; 0 is never.
     enough: usize,
 }
 

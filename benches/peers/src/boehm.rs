@@ -50,6 +50,7 @@ fn run(job: &Job) -> Outcome {
             "there is memory for the heap"
         );
     }
+    job.pages.ask_for_all_memory();
     match (job.workload, job.mode) {
         (Workload::Mark, _) => mark(job.scale),
         (Workload::BinaryTrees, Mode::Total) => binary_trees::<false>(job.scale),

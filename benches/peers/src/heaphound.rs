@@ -25,13 +25,13 @@ use crate::workload::{
 pub const COMPETITORS: &[Competitor] = &[
     Competitor {
         name: "heaphound-marksweep",
-        about: "this checkout, mark-sweep, fixed heap size; always asks for huge pages",
+        about: "this checkout, mark-sweep, fixed heap size",
         supports: |_| true,
         run: |job| run(job, Collector::MarkSweep),
     },
     Competitor {
         name: "heaphound-gen",
-        about: "this checkout, 4 MiB nursery, fixed heap size; always asks for huge pages",
+        about: "this checkout, 4 MiB nursery, fixed heap size",
         supports: |_| true,
         run: |job| run(job, Collector::Generational),
     },

@@ -11,15 +11,18 @@
 //! it in [`COMPETITORS`].
 //!
 //! Elsewhere: what the workloads do (`workload.rs`), tables, JSON and the
-//! description of the machine (`report.rs`).
+//! description of the machine (`report.rs`), what is quoted of them (`headline.rs`), and that everybody
+//! gets the same pages (`pages.rs`).
 
 mod boa;
 #[cfg(boehm)]
 mod boehm;
 mod dumpster;
 mod gc_arena;
+mod headline;
 mod heaphound;
 mod mmtk_peer;
+mod pages;
 mod report;
 mod workload;
 
@@ -30,6 +33,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
+use pages::Pages;
 use report::{Measurement, Report};
 use workload::{Job, Mode, Outcome, Scale, Workload};
 
@@ -80,18 +84,22 @@ struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
 
-    /// Let competitors ask for transparent huge pages: MMTk by its option,
-    /// those on the system's malloc by glibc's. Boehm's collector cannot.
-    #[arg(long)]
-    huge_pages: bool,
+    /// The pages that all competitors get.
+    #[arg(long, value_name = "PAGES", default_value = "huge")]
+    pages: Pages,
 
     /// Give up on a single measurement after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
 
-    /// Also write everything that was measured to this file.
+    /// Also write everything that was measured to this file. What is quoted is under `rows`, with
+    /// `id` and `measured`.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Also write a page of documentation: what was run, where, and all tables.
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
 
     /// List competitors and workloads, and stop.
     #[arg(long)]
@@ -133,10 +141,10 @@ fn main() -> ExitCode {
     };
     let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 5 });
 
-    let mut report = Report::new(scale, rounds, options.huge_pages, &competitors);
-    report.print_heading();
+    let mut report = Report::new(scale, rounds, options.pages, &competitors);
+    print!("{}", report.heading());
     for workload in workloads {
-        let mut measurements = plan(workload, scale, options.huge_pages, &competitors);
+        let mut measurements = plan(workload, scale, options.pages, &competitors);
         for round in 0..rounds {
             let all = measurements.len();
             for (done, measurement) in measurements.iter_mut().enumerate() {
@@ -157,13 +165,16 @@ fn main() -> ExitCode {
             }
         }
         progress("");
-        report.add(workload, measurements);
+        print!("{}", report.add(workload, measurements));
     }
-    if let Some(file) = &options.json
-        && let Err(error) = report.write_json(file)
-    {
-        eprintln!("error: {}: {error}", file.display());
-        return ExitCode::from(2);
+    print!("{}", report.headline());
+    let json = options.json.as_ref().map(|file| (file, report.json()));
+    let page = options.page.as_ref().map(|file| (file, report.page()));
+    for (file, text) in json.into_iter().chain(page) {
+        if let Err(error) = std::fs::write(file, text) {
+            eprintln!("error: {}: {error}", file.display());
+            return ExitCode::from(2);
+        }
     }
     if report.agrees() {
         ExitCode::SUCCESS
@@ -176,7 +187,7 @@ fn main() -> ExitCode {
 fn plan(
     workload: Workload,
     scale: Scale,
-    huge_pages: bool,
+    pages: Pages,
     competitors: &[&Competitor],
 ) -> Vec<Measurement> {
     let modes: &[Mode] = match workload {
@@ -192,7 +203,7 @@ fn plan(
                     scale,
                     mode,
                     collector_threads,
-                    huge_pages,
+                    pages,
                 };
                 if (competitor.supports)(&job) {
                     measurements.push(Measurement::new(competitor.name, job));
@@ -208,9 +219,7 @@ fn measure(measurement: &Measurement, timeout: Duration) -> Result<Outcome, Stri
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let job = serde_json::to_string(&measurement.job).map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
-    if measurement.job.huge_pages {
-        command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
-    }
+    measurement.job.pages.prepare(&mut command);
     let mut child = command
         .args(["--child", measurement.competitor, &job])
         .stdin(Stdio::null())
@@ -271,6 +280,7 @@ fn run_child(name: &str, job: &str) -> ExitCode {
         eprintln!("error: no such competitor or job");
         return ExitCode::from(2);
     };
+    job.pages.settle();
     print_outcome_and_exit(&(competitor.run)(&job))
 }
 

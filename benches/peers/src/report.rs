@@ -6,10 +6,13 @@
 //! where ours was not measured with as many. Above one, ours is better.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt::Write;
+use std::process::Command;
 
 use serde::Serialize;
 
+use crate::headline::{Quoted, quote};
+use crate::pages::Pages;
 use crate::workload::{Figure, Job, Outcome, Scale, Workload};
 use crate::{Competitor, OURS};
 
@@ -20,9 +23,14 @@ pub struct Report {
     machine: Machine,
     scale: Scale,
     rounds: u32,
-    huge_pages: bool,
+    pages: Pages,
     competitors: Vec<About>,
+    /// What is quoted, when all is measured.
+    rows: Vec<Quoted>,
     workloads: Vec<WorkloadReport>,
+    /// All that was printed.
+    #[serde(skip)]
+    text: String,
 }
 
 /// One competitor on one job, over all rounds.
@@ -80,20 +88,20 @@ struct WorkloadReport {
 }
 
 #[derive(Clone, Copy, Serialize)]
-struct Spread {
-    min: f64,
-    median: f64,
-    max: f64,
+pub struct Spread {
+    pub min: f64,
+    pub median: f64,
+    pub max: f64,
 }
 
 /// One line of a table.
 #[derive(Serialize)]
-struct Row {
-    figure: Figure,
-    competitor: &'static str,
-    collector_threads: usize,
+pub struct Row {
+    pub figure: Figure,
+    pub competitor: &'static str,
+    pub collector_threads: usize,
     #[serde(flatten)]
-    spread: Spread,
+    pub spread: Spread,
     /// The median of processor time, where it was taken.
     cpu: Option<f64>,
     /// Median divided by ours, in the order of [`OURS`].
@@ -103,13 +111,13 @@ struct Row {
 }
 
 impl Report {
-    pub fn new(scale: Scale, rounds: u32, huge_pages: bool, competitors: &[&Competitor]) -> Self {
+    pub fn new(scale: Scale, rounds: u32, pages: Pages, competitors: &[&Competitor]) -> Self {
         Report {
-            schema_version: 1,
+            schema_version: 2,
             machine: Machine::this(),
             scale,
             rounds,
-            huge_pages,
+            pages,
             competitors: competitors
                 .iter()
                 .map(|c| About {
@@ -117,43 +125,64 @@ impl Report {
                     about: c.about,
                 })
                 .collect(),
+            rows: Vec::new(),
             workloads: Vec::new(),
+            text: String::new(),
         }
     }
 
-    pub fn print_heading(&self) {
+    /// Returns what was measured where, and who takes part.
+    pub fn heading(&mut self) -> String {
+        let mut out = String::new();
         let machine = &self.machine;
-        println!("cpu      {}, {} cores", machine.cpu, machine.cores);
-        println!("memory   {} MiB", machine.memory_mib);
-        println!("kernel   {}", machine.kernel);
-        let asked = if self.huge_pages {
-            "asked for"
-        } else {
-            "not asked for by the peers"
-        };
-        println!("thp      {}, {asked}", machine.transparent_hugepages);
-        println!(
-            "load     {} (1, 5, 15 minutes, before the start)",
-            machine.load_average
-        );
-        println!("rustc    {}", machine.rustc);
-        println!("rounds   {}", self.rounds);
-        println!();
+        for (name, value) in [
+            ("commit", machine.commit.clone()),
+            ("cpu", format!("{}, {} cores", machine.cpu, machine.cores)),
+            ("memory", format!("{} MiB", machine.memory_mib)),
+            ("kernel", machine.kernel.clone()),
+            (
+                "thp",
+                format!(
+                    "{}, {}",
+                    machine.transparent_hugepages,
+                    self.pages.describe()
+                ),
+            ),
+            (
+                "load",
+                format!(
+                    "{} (1, 5, 15 minutes, before the start)",
+                    machine.load_average
+                ),
+            ),
+            ("rustc", machine.rustc.to_string()),
+            ("rounds", self.rounds.to_string()),
+        ] {
+            line(&mut out, format_args!("{name:<8} {value}"));
+        }
+        line(&mut out, format_args!(""));
         for competitor in &self.competitors {
-            println!("{:<20} {}", competitor.name, competitor.about);
+            line(
+                &mut out,
+                format_args!("{:<20} {}", competitor.name, competitor.about),
+            );
         }
         if cfg!(not(boehm)) {
-            println!("note: Boehm's collector is left out: libgc-dev was not there at build time");
+            let note = "note: Boehm's collector is left out: libgc-dev was not there at build time";
+            line(&mut out, format_args!("{note}"));
         }
         for ours in OURS {
             if !self.competitors.iter().any(|c| c.name == ours) {
-                println!("note: {ours} does not take part, so there is no ratio to it");
+                let note = "does not take part, so there is no ratio to it";
+                line(&mut out, format_args!("note: {ours} {note}"));
             }
         }
+        self.text.push_str(&out);
+        out
     }
 
-    /// Takes the measurements of a workload and prints its tables.
-    pub fn add(&mut self, workload: Workload, measurements: Vec<Measurement>) {
+    /// Takes the measurements of a workload and returns its tables.
+    pub fn add(&mut self, workload: Workload, measurements: Vec<Measurement>) -> String {
         // The work is the same for any thread count and mode, so there is one
         // checksum for the whole workload.
         let mut checksums: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -173,28 +202,63 @@ impl Report {
             rows: rows(&measurements),
             measurements,
         };
-        println!();
-        println!("== {}: {}", workload.name(), report.description);
-        println!(
-            "   heap of {} MiB for those who take a size",
-            report.heap_bytes >> 20
+        let mut out = String::new();
+        let (name, what) = (workload.name(), &report.description);
+        let heap_mib = report.heap_bytes >> 20;
+        line(&mut out, format_args!("\n== {name}: {what}"));
+        line(
+            &mut out,
+            format_args!("   heap of {heap_mib} MiB for those who take a size"),
         );
-        report.print_tables();
+        report.put_tables(&mut out);
         if !report.agrees {
-            println!("   ERROR: the checksums differ, so the work was not the same:");
+            let error = "ERROR: the checksums differ, so the work was not the same:";
+            line(&mut out, format_args!("   {error}"));
             for (checksum, names) in &checksums {
-                println!("     {checksum:016x}  {}", names.join(", "));
+                line(
+                    &mut out,
+                    format_args!("     {checksum:016x}  {}", names.join(", ")),
+                );
             }
         }
         for measurement in &report.measurements {
             if let Some(failure) = &measurement.failure {
-                println!(
-                    "   FAILED: {}, {} collector threads, {:?}: {failure}",
-                    measurement.competitor, measurement.job.collector_threads, measurement.job.mode
+                let Job {
+                    collector_threads,
+                    mode,
+                    ..
+                } = measurement.job;
+                let who = measurement.competitor;
+                line(
+                    &mut out,
+                    format_args!(
+                        "   FAILED: {who}, {collector_threads} collector threads, {mode:?}: {failure}"
+                    ),
                 );
             }
         }
         self.workloads.push(report);
+        self.text.push_str(&out);
+        out
+    }
+
+    /// Returns what is quoted of all that was measured.
+    pub fn headline(&mut self) -> String {
+        let tables = self.workloads.iter().map(|it| (it.workload, &it.rows[..]));
+        self.rows = quote(&tables.collect::<Vec<_>>());
+        let mut out = String::new();
+        line(
+            &mut out,
+            format_args!("\n== what is quoted; a ratio above 1 is in our favour"),
+        );
+        for Quoted { id, measured, what } in &self.rows {
+            line(
+                &mut out,
+                format_args!("   {id:<28} {measured:>6.2}  {what}"),
+            );
+        }
+        self.text.push_str(&out);
+        out
     }
 
     /// Whether every measurement succeeded with the same checksum.
@@ -204,35 +268,62 @@ impl Report {
         })
     }
 
-    pub fn write_json(&self, file: &Path) -> std::io::Result<()> {
-        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
-        text.push('\n');
-        std::fs::write(file, text)
+    pub fn json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("plain data");
+        text + "\n"
+    }
+
+    /// Returns a page of documentation.
+    pub fn page(&self) -> String {
+        let mut page = String::from(
+            "# Peers\n\nOther people's collectors and ours on the same workloads, with the same pages \
+             (`benches/peers/README.md` says how to read the tables). This page was written by\n\n```sh\n",
+        );
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let arguments = arguments.join(" ");
+        line(
+            &mut page,
+            format_args!("cd benches/peers && cargo run --release -- {arguments}"),
+        );
+        let commit = &self.machine.commit;
+        line(&mut page, format_args!("```\n\nat commit {commit}.\n"));
+        line(
+            &mut page,
+            format_args!("| figure | measured | of |\n|---|---|---|"),
+        );
+        for Quoted { id, measured, what } in &self.rows {
+            line(
+                &mut page,
+                format_args!("| `{id}` | {measured:.2} | {what} |"),
+            );
+        }
+        line(&mut page, format_args!("\n```text\n{}```", self.text));
+        page
     }
 }
 
+/// Adds a line. To write to a string cannot fail.
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(out, "{text}");
+}
+
 impl WorkloadReport {
-    fn print_tables(&self) {
+    fn put_tables(&self, out: &mut String) {
         let mut figures: Vec<Figure> = self.rows.iter().map(|row| row.figure).collect();
         figures.dedup();
         for figure in figures {
-            println!();
-            println!("   {}", figure.title());
-            println!(
-                "   {:<20} {:>7} {:>10} {:>10} {:>10} {:>10} {:>11} {:>9}{}",
-                "",
-                "threads",
-                "median",
-                "min",
-                "max",
-                "cpu",
-                "×marksweep",
-                "×gen",
-                if figure == Figure::RssMib {
-                    "     ×live"
-                } else {
-                    ""
-                }
+            let live = if figure == Figure::RssMib {
+                "     ×live"
+            } else {
+                ""
+            };
+            line(out, format_args!("\n   {}", figure.title()));
+            line(
+                out,
+                format_args!(
+                    "   {:<20} {:>7} {:>10} {:>10} {:>10} {:>10} {:>11} {:>9}{live}",
+                    "", "threads", "median", "min", "max", "cpu", "×marksweep", "×gen",
+                ),
             );
             for row in self.rows.iter().filter(|row| row.figure == figure) {
                 let Spread { min, median, max } = row.spread;
@@ -245,9 +336,12 @@ impl WorkloadReport {
                 let live = row
                     .ratio_to_live
                     .map_or_else(String::new, |ratio| format!("{ratio:>10.2}"));
-                println!(
-                    "   {:<20} {:>7} {median:>10.1} {min:>10.1} {max:>10.1} {cpu:>10} {marksweep:>11} {:>9}{live}",
-                    row.competitor, row.collector_threads, r#gen
+                line(
+                    out,
+                    format_args!(
+                        "   {:<20} {:>7} {median:>10.1} {min:>10.1} {max:>10.1} {cpu:>10} {marksweep:>11} {:>9}{live}",
+                        row.competitor, row.collector_threads, r#gen
+                    ),
                 );
             }
         }
@@ -311,6 +405,8 @@ fn median(sorted: &[f64]) -> f64 {
 /// What the numbers were measured on.
 #[derive(Serialize)]
 struct Machine {
+    /// Of the sources that were measured; with `-dirty` if they differed from it.
+    commit: String,
     cpu: String,
     cores: usize,
     memory_mib: u64,
@@ -341,6 +437,7 @@ impl Machine {
             .unwrap_or(0);
         let load = read("/proc/loadavg");
         Machine {
+            commit: commit(),
             cpu: value(&read("/proc/cpuinfo"), "model name"),
             cores: std::thread::available_parallelism().map_or(0, usize::from),
             memory_mib: memory_kib >> 10,
@@ -360,4 +457,20 @@ impl Machine {
             rustc: env!("PEERS_RUSTC"),
         }
     }
+}
+
+fn commit() -> String {
+    let described = Command::new("git")
+        .args([
+            "describe",
+            "--always",
+            "--dirty",
+            "--abbrev=12",
+            "--exclude=*",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
+    let described = described.ok().filter(|it| it.status.success());
+    let text = described.and_then(|it| String::from_utf8(it.stdout).ok());
+    text.map_or_else(|| "unknown".into(), |it| it.trim().to_string())
 }

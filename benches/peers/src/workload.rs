@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::pages::Pages;
+
 /// One thing to measure.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
@@ -163,8 +165,7 @@ pub struct Job {
     pub scale: Scale,
     pub mode: Mode,
     pub collector_threads: usize,
-    /// Ask for transparent huge pages.
-    pub huge_pages: bool,
+    pub pages: Pages,
 }
 
 impl Job {

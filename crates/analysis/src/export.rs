@@ -18,7 +18,7 @@ use std::fmt::Write;
 use heaphound_heap::{ClassId, ClassInfo};
 use serde::Serialize;
 
-use crate::shape::{Backbones, Degrees, Distribution};
+use crate::shape::{Backbones, Degrees, Distribution, Role};
 use crate::slot::SlotIds;
 use crate::summary::Summary;
 
@@ -88,7 +88,8 @@ impl<'a> Picture<'a> {
     /// Adds the degrees of backbones, which are given in their order.
     pub fn with_degrees(mut self, backbones: &Backbones, degrees: &[Degrees]) -> Self {
         for node in &mut self.classes {
-            let place = backbones.place(ClassId(node.id));
+            let is_backbone = |place: &usize| backbones.list()[*place].role == Role::Backbone;
+            let place = backbones.place(ClassId(node.id)).filter(is_backbone);
             if let Some(degrees) = place.and_then(|place| degrees.get(place)) {
                 node.incoming = Some(degrees.incoming);
                 node.outgoing = Some(degrees.outgoing);

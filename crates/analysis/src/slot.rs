@@ -157,6 +157,22 @@ impl SlotName {
     pub fn is_elements(&self) -> bool {
         self.is_elements
     }
+
+    /// Returns the name of the elements of the arrays that this slot refers to.
+    pub(crate) fn elements(&self) -> Self {
+        Self {
+            text: format!("{}{ELEMENTS}", self.text),
+            is_elements: true,
+        }
+    }
+
+    /// Returns the name of the first elements of the arrays that this slot refers to.
+    pub(crate) fn first(&self) -> Self {
+        Self {
+            text: format!("{}[0]", self.text),
+            is_elements: false,
+        }
+    }
 }
 
 impl fmt::Display for SlotName {

@@ -2,7 +2,8 @@
 
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, constant};
-use heaphound_deal::resolved::Constant;
+use heaphound_deal::resolved::{ClassSet, Constant};
+use heaphound_deal::syntax::HostName;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 
@@ -14,14 +15,17 @@ pub struct Bindings {
     /// The variables that are objects; `None` is null.
     objects: Vec<(String, Option<ObjectId>)>,
     values: Vec<(String, Constant)>,
+    /// The variables that are sets of objects.
+    sets: Vec<(String, Vec<ObjectId>)>,
 }
 
 impl Bindings {
-    /// Reads `d=static:list`, `limit=17`, `name="text"`, `d=null`.
+    /// Reads `d=static:list`, `limit=17`, `name="text"`, `d=null`, `pool={Node#1, Node#2}`.
     pub fn read(given: &[String], names: &Names<'_>) -> Result<Self, Problem> {
         let mut bindings = Self {
             objects: Vec::new(),
             values: Vec::new(),
+            sets: Vec::new(),
         };
         for bind in given {
             let Some((name, what)) = bind.split_once('=') else {
@@ -33,9 +37,17 @@ impl Bindings {
                 return Err(Problem::new(format!("`{bind}` gives no name")));
             }
             let objects = bindings.objects.iter().map(|(it, _)| it);
-            let mut known = objects.chain(bindings.values.iter().map(|(it, _)| it));
+            let values = bindings.values.iter().map(|(it, _)| it);
+            let sets = bindings.sets.iter().map(|(it, _)| it);
+            let mut known = objects.chain(values).chain(sets);
             if known.any(|it| *it == name) {
                 return Err(Problem::new(format!("`{name}` is bound twice")));
+            }
+            let braced = what.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+            if let Some(list) = braced {
+                let objects = names.list(&[list.trim().to_string()])?;
+                bindings.sets.push((name, objects));
+                continue;
             }
             match constant(what) {
                 Some(Constant::Null) => bindings.objects.push((name, None)),
@@ -55,6 +67,13 @@ impl Bindings {
         for (name, value) in &self.values {
             scope = scope.bind_value(name, value.clone());
         }
+        for (name, objects) in &self.sets {
+            let named = |object: &ObjectId| HostName::Object {
+                class: heap.class(heap.class_of(*object)).name.clone(),
+                number: heap.number_of(*object),
+            };
+            scope = scope.bind_set(name, objects.iter().map(named).collect());
+        }
         scope
     }
 
@@ -68,4 +87,10 @@ impl Bindings {
         }
         binder
     }
+}
+
+/// Returns how many objects of some classes a heap has.
+pub fn instances(heap: &Snapshot, classes: &ClassSet) -> u64 {
+    let of_classes = heap.objects().filter(|it| classes.has(heap.class_of(*it)));
+    of_classes.count() as u64
 }

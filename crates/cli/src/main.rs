@@ -2,7 +2,8 @@
 //!
 //! A run parses the command line (`args.rs`), lets one of the commands make a report
 //! (`commands/`), prints it (`output.rs`) and decides the exit code (`exit.rs`). Commands share how
-//! heaps are read (`input.rs`) and how objects, roots and threads are named (`names.rs`).
+//! heaps are read (`input.rs`) and how objects, roots and threads are named (`names.rs`). A run that is
+//! stopped leaves no half of a file (`signals.rs`).
 //!
 //! Elsewhere: what probes mean (`heaphound_heap::probe`), how reports look
 //! (`heaphound_report`), file formats (`heaphound_snapshot`).
@@ -20,6 +21,7 @@ mod names;
 mod output;
 mod problem;
 mod progress;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -30,15 +32,19 @@ use problem::Problem;
 use progress::Progress;
 
 fn main() -> ExitCode {
+    signals::watch();
     let exit = match Args::try_parse() {
         Ok(args) => run(&args).unwrap_or_else(|problem| {
             output::print_problem(&args, &problem);
             Exit::CouldNot
         }),
-        Err(error) => {
-            output::print_usage(&error);
-            Exit::of_usage(&error)
-        }
+        Err(error) => match output::print_usage(&error) {
+            Ok(()) => Exit::of_usage(&error),
+            Err(problem) => {
+                eprintln!("error: {problem}");
+                Exit::CouldNot
+            }
+        },
     };
     exit.into()
 }

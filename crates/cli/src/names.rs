@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use heaphound_heap::Root;
 use heaphound_heap::nearest;
 use heaphound_heap::probe::ProbeError;
+use heaphound_heap::quotes::unquote;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_report::json::root_kind;
@@ -129,7 +130,7 @@ impl<'h> Names<'h> {
         let of_kind = |root: &Root| root_kind(root.kind) == kind;
         let roots = || self.heap.roots().iter().filter(|(root, _)| of_kind(root));
         let mut fits: Vec<_> = roots()
-            .filter(|(root, _)| root.to_string() == name)
+            .filter(|(root, _)| root.short() == name || root.to_string() == name)
             .collect();
         if fits.is_empty() {
             fits = roots().filter(|(root, _)| root.name == short).collect();
@@ -142,7 +143,7 @@ impl<'h> Names<'h> {
             fits = roots()
                 .filter(|(root, _)| match rest {
                     "" => root.name == quoted,
-                    _ => root.to_string() == plain,
+                    _ => root.short() == plain,
                 })
                 .collect();
         }
@@ -231,7 +232,7 @@ impl<'h> Names<'h> {
             .roots()
             .iter()
             .take(MOST_COMPARED)
-            .map(|(root, _)| root.to_string())
+            .map(|(root, _)| root.short())
             .collect();
         let roots = root_names.iter().map(|it| (it.as_str(), it.clone()));
         let reason = match is_like_a_root(name) {
@@ -272,19 +273,6 @@ fn split_quoted(name: &str) -> Option<(String, Option<u64>)> {
     match rest {
         "" => Some((class, None)),
         rest => Some((class, Some(rest.strip_prefix('#')?.parse().ok()?))),
-    }
-}
-
-/// Returns a name without its quotes, and what follows it.
-fn unquote(name: &str) -> Option<(String, &str)> {
-    let mut rest = name.strip_prefix('"')?.chars();
-    let mut plain = String::new();
-    loop {
-        match rest.next()? {
-            '"' => return Some((plain, rest.as_str())),
-            '\\' => plain.push(rest.next()?),
-            c => plain.push(c),
-        }
     }
 }
 

@@ -1,8 +1,13 @@
-//! Prints reports, problems and help. Nothing else writes to stdout.
+//! Prints reports, problems and help, and writes files. Nothing else writes to stdout.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
 
+use anstream::{AutoStream, StripStream};
 use heaphound_report::{Report, json, text};
+use heaphound_snapshot::replace_file;
 
 use crate::args::Args;
 use crate::problem::Problem;
@@ -13,36 +18,79 @@ const WIDTH: usize = 100;
 /// Prints a report.
 pub fn print(args: &Args, report: &Report) -> Result<(), Problem> {
     let heap = heap_of(args);
-    let printed = match report.verbatim() {
-        _ if args.json => {
-            let text = json::report(args.command.name(), &heap, report);
-            write(io::stdout(), &text)
+    match report {
+        Report::Bytes(_) if args.json => {
+            return Err(Problem::new("both the heap and `--json` want to print")
+                .hint("write the heap to a file"));
         }
-        Some(text) => write(io::stdout(), text),
-        None => write(anstream::stdout(), &text::report(&heap, report, width())),
-    };
-    printed.map_err(|error| Problem::new(format!("cannot write to stdout: {error}")))
+        _ if args.json => print_bytes(json::report(args.command.name(), &heap, report).as_bytes()),
+        _ => match report.verbatim() {
+            Some(bytes) => print_bytes(bytes),
+            None => print_text(&text::report(&heap, report, width())),
+        },
+    }
+    .map_err(no_stdout)
 }
 
 /// Prints why there is no report: to stderr and, as JSON, to stdout.
 pub fn print_problem(args: &Args, problem: &Problem) {
     let message = problem.to_string();
     if args.json {
+        // There is an exit code for a problem already.
         let text = json::error(args.command.name(), &heap_of(args), &message);
-        let _ = write(io::stdout(), &text);
+        let _ = print_bytes(text.as_bytes());
     }
-    let _ = write(anstream::stderr(), &text::error(&message));
+    let _ = write(anstream::stderr(), text::error(&message).as_bytes());
 }
 
 /// Prints help, or what is wrong with the command line. With `--json`, prints what is wrong to
 /// stdout as well.
-pub fn print_usage(error: &clap::Error) {
-    if error.use_stderr() && std::env::args().any(|word| word == "--json") {
-        let message = error.render().to_string();
-        let message = message.trim_start_matches("error: ").trim_end();
-        let _ = write(io::stdout(), &json::error("usage", "", message));
+pub fn print_usage(error: &clap::Error) -> Result<(), Problem> {
+    let message = error.render();
+    if !error.use_stderr() {
+        return print_text(&message.ansi().to_string()).map_err(no_stdout);
     }
-    let _ = error.print();
+    if std::env::args_os().any(|word| word == "--json") {
+        let message = message.to_string();
+        let message = message.trim_start_matches("error: ").trim_end();
+        let _ = print_bytes(json::error("usage", "", message).as_bytes());
+    }
+    let _ = write(anstream::stderr(), message.ansi().to_string().as_bytes());
+    Ok(())
+}
+
+/// Returns whether to write a file is to print it.
+pub fn is_stdout(path: &Path) -> bool {
+    [Path::new("-"), Path::new("/dev/stdout")].contains(&path)
+}
+
+/// Writes a file in one step: who reads it meanwhile finds the old one, and so does everybody if it
+/// cannot be written.
+pub fn write_file(path: &Path, text: &str) -> Result<(), Problem> {
+    let written = replace_file(path, |mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Problem::cannot_write(path, &error))
+}
+
+/// Prints text with colours, where they are wanted.
+fn print_text(text: &str) -> io::Result<()> {
+    match AutoStream::choice(&io::stdout()) {
+        anstream::ColorChoice::Never => write(StripStream::new(stdout()?), text.as_bytes()),
+        _ => print_bytes(text.as_bytes()),
+    }
+}
+
+fn print_bytes(bytes: &[u8]) -> io::Result<()> {
+    write(stdout()?, bytes)
+}
+
+/// Returns stdout as a file. The standard library's own says that all is well if it cannot be
+/// written at all.
+fn stdout() -> io::Result<File> {
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+fn no_stdout(error: io::Error) -> Problem {
+    Problem::new(format!("cannot write to stdout: {error}"))
 }
 
 /// Returns the name of the file that a command reads.
@@ -50,9 +98,9 @@ fn heap_of(args: &Args) -> String {
     args.command.heap().display().to_string()
 }
 
-/// Writes all of a text. That a reader stops early, as `| head` does, is not an error.
-fn write(mut out: impl Write, text: &str) -> io::Result<()> {
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+/// Writes all of some bytes. That a reader stops early, as `| head` does, is not an error.
+fn write(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
+    let written = out.write_all(bytes).and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,

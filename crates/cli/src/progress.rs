@@ -7,6 +7,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const PATIENCE: Duration = Duration::from_secs(1);
+/// About as many objects as quantifiers look at in two seconds.
+const MANY: u64 = 50_000_000;
+
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows progress, unless `--quiet` is given.
@@ -28,6 +31,25 @@ impl Progress {
                 bar.set_position(done);
             })
         })
+    }
+
+    /// Does work that reports how many steps are done, and of how many.
+    pub fn of_steps<R>(&self, what: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> R) -> R {
+        let style = "{msg} {wide_bar} {percent}%, {eta} left";
+        self.watch(what, style, |bar| {
+            work(&|done, total| {
+                bar.set_length(total);
+                bar.set_position(done);
+            })
+        })
+    }
+
+    /// Says how much work quantifiers make before it is begun, if it is much.
+    pub fn announce(&self, looks: u64) {
+        if looks >= MANY && !self.quiet {
+            let looks = thousands(looks);
+            eprintln!("note: the quantifiers look at about {looks} objects (see --explain)");
+        }
     }
 
     /// Does work that reports no progress of its own.
@@ -58,4 +80,17 @@ impl Progress {
         bar.finish_and_clear();
         result
     }
+}
+
+/// Returns a number with a comma between each three digits.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -17,6 +17,7 @@ mod path;
 mod rule;
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use heaphound_heap::class::{short_name, with_subclasses};
 use heaphound_heap::{ClassId, ClassInfo};
@@ -27,7 +28,7 @@ use crate::resolved::{
     ClassSet, Constant, Dereference, Formula, HostId, LabelId, Operand, Path, Quantifier,
     QuantifierId, Relation, Resolved, Set,
 };
-use crate::syntax::{AssertionKind, ExprKind, File, Item, Name, Span, Statement};
+use crate::syntax::{AssertionKind, Expr, ExprKind, File, HostName, Item, Name, Span, Statement};
 
 use kinds::Kinds;
 
@@ -37,6 +38,7 @@ pub struct Scope<'a> {
     classes: &'a [ClassInfo],
     hosts: Vec<(String, Option<ClassId>)>,
     values: Vec<(String, Constant)>,
+    sets: Vec<(String, Vec<HostName>)>,
 }
 
 impl<'a> Scope<'a> {
@@ -46,6 +48,7 @@ impl<'a> Scope<'a> {
             classes,
             hosts: Vec::new(),
             values: Vec::new(),
+            sets: Vec::new(),
         }
     }
 
@@ -74,6 +77,13 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn bind_value(mut self, name: &str, value: Constant) -> Self {
         self.values.push((name.into(), value));
+        self
+    }
+
+    /// With a host variable that stands for a set of objects, each of which has a name.
+    #[must_use]
+    pub fn bind_set(mut self, name: &str, objects: Vec<HostName>) -> Self {
+        self.sets.push((name.into(), objects));
         self
     }
 
@@ -157,12 +167,14 @@ pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
         resolved: Resolved::default(),
         diagnostics: Vec::new(),
         lets: HashMap::new(),
+        sets: HashMap::new(),
         optional: HashSet::new(),
         rule_names: HashMap::new(),
         assertion: None,
         quantifiers: Vec::new(),
         relations: Vec::new(),
         dereferences: Vec::new(),
+        objects: Vec::new(),
         hosts: Vec::new(),
         labels: Vec::new(),
         unknown: Vec::new(),
@@ -170,6 +182,7 @@ pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
         reported_until: 0,
         variables: Vec::new(),
         last_kinds: Kinds::none(),
+        set_parts: 0,
     };
     checker.file(file);
     (checker.resolved, checker.diagnostics)
@@ -181,6 +194,8 @@ struct Checker<'a> {
     diagnostics: Vec<Diagnostic>,
     /// What the file itself binds.
     lets: HashMap<String, Option<Bound>>,
+    /// The sets that the file gives names to: none is wrong, and was reported.
+    sets: HashMap<String, Option<NamedSet>>,
     /// The classes that may be unknown.
     optional: HashSet<String>,
     rule_names: HashMap<String, Span>,
@@ -190,6 +205,7 @@ struct Checker<'a> {
     quantifiers: Vec<Quantifier>,
     relations: Vec<Relation>,
     dereferences: Vec<Dereference>,
+    objects: Vec<Path>,
     /// The hosts that occur in it.
     hosts: Vec<HostId>,
     /// The labels that occur in it.
@@ -204,6 +220,8 @@ struct Checker<'a> {
     variables: Vec<(String, QuantifierId)>,
     /// What the value that is the statement can be.
     last_kinds: Kinds,
+    /// How many sets were resolved by their names.
+    set_parts: usize,
 }
 
 /// What the file binds a name to.
@@ -213,6 +231,14 @@ struct Bound {
     kinds: Kinds,
     /// The classes that it names and the heap does not know.
     unknown: Vec<Diagnostic>,
+}
+
+/// A set that the file gives a name to. It is resolved where the name stands, as if it stood there.
+#[derive(Clone)]
+struct NamedSet {
+    value: Rc<Expr>,
+    /// How many resolved parts it has, which names in it stand for.
+    parts: usize,
 }
 
 /// What the name of a class stands for.
@@ -297,7 +323,14 @@ impl Checker<'_> {
             None => {
                 let message = format!("there is no class `{}`", name.text);
                 let known = self.scope.classes.iter().map(|it| it.name.as_str());
-                let diagnostic = Diagnostic::new(name.span, message).meant(&name.text, known);
+                let diagnostic = Diagnostic::new(name.span, message);
+                let diagnostic = match self.is_set(&name.text) {
+                    true => diagnostic.hint(format!(
+                        "`{0}` is a set: ask whether the variable is in it (`x in {0}`)",
+                        name.text
+                    )),
+                    false => diagnostic.meant(&name.text, known),
+                };
                 self.is_unknown(&name.text, diagnostic);
                 Class::Unknown
             }
@@ -307,7 +340,11 @@ impl Checker<'_> {
     /// Notes that the heap does not know a class, unless it is optional.
     fn is_unknown(&mut self, class: &str, diagnostic: Diagnostic) {
         if !self.optional.contains(class) {
-            self.resolved.unknown.push(diagnostic.clone());
+            // A set with a name is resolved wherever that stands.
+            let mut known = self.resolved.unknown.iter();
+            if !known.any(|it| it.span.start == diagnostic.span.start && *it == diagnostic) {
+                self.resolved.unknown.push(diagnostic.clone());
+            }
             self.unknown.push(diagnostic);
         }
     }

@@ -138,13 +138,45 @@ pub fn compare_values(a: Value, b: Value) -> Option<Ordering> {
     }
 }
 
+/// What plain values are equal by: two have the same if and only if they compare as equal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PlainKey {
+    /// A whole number, whatever its type.
+    Integer(i128),
+    /// The bits of any other.
+    Float(u64),
+    /// True or false.
+    Bool(bool),
+    /// A character.
+    Char(char),
+    /// A variant of an enum.
+    Variant(&'static str),
+}
+
+/// What a plain value is equal by; none if it is equal to nothing, not to itself either.
+pub fn plain_key(value: Value) -> Option<PlainKey> {
+    Some(match value {
+        Value::Unsigned(value) => PlainKey::Integer(value as i128),
+        Value::Signed(value) => PlainKey::Integer(value as i128),
+        Value::Float(value) if value.is_nan() => return None,
+        Value::Float(value) if value.abs() <= BEYOND && value.trunc() == value => {
+            PlainKey::Integer(value as i128)
+        }
+        Value::Float(value) => PlainKey::Float(value.to_bits()),
+        Value::Bool(value) => PlainKey::Bool(value),
+        Value::Char(value) => PlainKey::Char(value),
+        Value::Variant(value) => PlainKey::Variant(value),
+    })
+}
+
+/// Beyond all integers that a field can hold.
+const BEYOND: f64 = 1e30;
+
 /// An integer against a float, exactly: neither is rounded to the other's type.
 fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         return None;
     }
-    // Beyond all integers that a field can hold.
-    const BEYOND: f64 = 1e30;
     if float.abs() > BEYOND {
         return Some(if float > 0.0 {
             Ordering::Less

@@ -15,22 +15,23 @@ use heaphound_heap::fields::Readable;
 use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Search, named, shortest};
 use heaphound_heap::probe::{ProbeError, Probes};
-use heaphound_heap::root::RootSet;
-use heaphound_heap::view::live_objects;
+use heaphound_heap::root::{RootKind, RootSet};
+use heaphound_heap::view::{HeapView, live_objects};
 
 use crate::bind::Bindings;
 use crate::datum::Datum;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{self, Expression, Matching};
+use crate::expr::{self, Expression, Matching, Members, Progress};
 use crate::gc;
+use crate::interpret::Ground;
 use crate::plan::{Plans, decides, host_name};
 use crate::resolved::{
-    CompareBy, Formula, GcAssertion, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule,
-    Select, Source, Start, Statement, Target,
+    ClassSet, CompareBy, Formula, GcAssertion, HostId, Operand, Path, Probe, QuantifierId,
+    Resolved, Rule, Select, Source, Start, Statement, Target,
 };
 use crate::syntax::QuantifierKind;
 use crate::traverse::{Setting, Texts};
-use crate::verdict::{self, Answer, Judge, Verdict, finding_of};
+use crate::verdict::{self, Answer, Judge, Unchecked, Verdict, finding_of};
 
 /// What a text is evaluated on.
 pub struct Evaluation<'a, V: Readable> {
@@ -48,7 +49,11 @@ pub struct Evaluation<'a, V: Readable> {
     interpret: bool,
     sources_live: Option<bool>,
     witnesses: bool,
+    progress: Option<Progress<'a>>,
 }
+
+/// How many objects quantifiers look at to show what decides them: about a second's work.
+const MOST_LOOKS: u64 = 20_000_000;
 
 /// What came of a rule or a statement.
 #[derive(Clone, PartialEq, Debug)]
@@ -84,7 +89,25 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             interpret: false,
             sources_live: None,
             witnesses: false,
+            progress: None,
         }
+    }
+
+    /// About how many objects the quantifiers of its expressions look at, given how many objects are of
+    /// some classes ([`Expression::looks`]).
+    pub fn looks(&self, count: impl Fn(&ClassSet) -> u64) -> u64 {
+        let plans = Plans::new(self.resolved);
+        let rules = plans.expressions.iter().map(|it| &self.resolved.rules[*it]);
+        let expressions = rules.filter_map(|rule| self.expression_of(rule));
+        let looks = expressions.map(|it| it.looks(&count));
+        looks.fold(0, u64::saturating_add)
+    }
+
+    /// Says how far each expression is.
+    #[must_use]
+    pub fn watched(mut self, progress: Progress<'a>) -> Self {
+        self.progress = Some(progress);
+        self
     }
 
     /// With a thread that asks: the one with which the hosts were bound.
@@ -200,8 +223,8 @@ impl<'a, V: Readable> Evaluation<'a, V> {
     }
 
     /// Why a rule cannot be checked: it speaks of a class, a label or an object that the heap does
-    /// not know. That an object is dead can be said of one that is not there.
-    fn why_not(&self, rule: &Rule) -> Option<String> {
+    /// not know, or of null. That an object is dead can be said of one that is not there.
+    fn why_not(&self, rule: &Rule, ground: &Ground<'_, V::Fields<'_>>) -> Option<String> {
         let program = &rule.program;
         let with_hint = |it: &Diagnostic| format!("{}{}", it.message, in_brackets(it));
         if let Some(first) = program.unknown.first() {
@@ -222,7 +245,12 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             let missing = self.bindings.missing(*host)?;
             (!asserts_death || !missing.is_gone).then_some(&missing.diagnostic)
         });
-        missing.next().map(with_hint)
+        if let Some(missing) = missing.next() {
+            return Some(with_hint(missing));
+        }
+        let (span, why) = ground.why_not(program)?;
+        let message = why.message(|object| self.view.name_of(*object));
+        Some(self.reason(&Diagnostic::new(span, message)))
     }
 
     /// What its rules are evaluated with.
@@ -271,7 +299,12 @@ pub fn evaluate_all<V: Readable>(evaluations: &[Evaluation<'_, V>]) -> Evaluated
     let mut all: Vec<Vec<Option<Judged<V::Object>>>> = Vec::new();
     let mut plans = Vec::new();
     for it in evaluations {
-        let why_not = |rule| Some(judged(Verdict::NotChecked(it.why_not(rule)?)));
+        let ground = it.setting().ground();
+        let why_not = |rule| {
+            Some(judged(Verdict::NotChecked(
+                it.why_not(rule, &ground)?.into(),
+            )))
+        };
         let own: Vec<Option<_>> = it.resolved.rules.iter().map(why_not).collect();
         plans.push(Plans::of(it.resolved, |place| own[place].is_none()));
         all.push(own);
@@ -348,23 +381,27 @@ fn find_live<V: Readable>(
 
 // Expressions.
 impl<V: Readable> Evaluation<'_, V> {
+    /// A rule or a query as an expression.
+    fn expression_of<'r>(&'r self, rule: &'r Rule) -> Option<Expression<'r>> {
+        let matching = Matching::Probes;
+        match &rule.program.statement {
+            Statement::Query(query) => {
+                let found = Expression::found(self.resolved, rule, query.found, matching);
+                Some(found)
+            }
+            _ => Expression::of(self.resolved, rule, matching),
+        }
+    }
+
     fn expression(
         &self,
         setting: &Setting<'_, V>,
         probes: &Probes<'_, V>,
         rule: &Rule,
     ) -> Judged<V::Object> {
-        let expression = match &rule.program.statement {
-            Statement::Query(query) => Some(Expression::found(
-                self.resolved,
-                rule,
-                query.found,
-                Matching::Probes,
-            )),
-            _ => Expression::of(self.resolved, rule, Matching::Probes),
-        };
-        let not_checked = |reason: String| Judged {
-            verdict: Verdict::NotChecked(reason),
+        let expression = self.expression_of(rule);
+        let not_checked = |why: Unchecked| Judged {
+            verdict: Verdict::NotChecked(why),
             notes: Vec::new(),
         };
         let Some(expression) = expression else {
@@ -372,9 +409,15 @@ impl<V: Readable> Evaluation<'_, V> {
         };
         let evaluated = match self.evaluate(&expression, probes) {
             Ok(evaluated) => evaluated,
-            Err(wrong) => return not_checked(self.reason(&wrong)),
+            Err(wrong) => {
+                return not_checked(Unchecked {
+                    reason: self.reason(&wrong),
+                    nobody_asks: expression.needs_asker() && probes.asker().is_none(),
+                });
+            }
         };
         let judge = Judge::new(setting, self.text);
+        let mut notes = Vec::new();
         let verdict = match (evaluated.answer, &rule.program.statement) {
             (expr::Answer::Truth(true), _) => Verdict::Holds,
             (expr::Answer::Truth(false), statement) => {
@@ -389,8 +432,8 @@ impl<V: Readable> Evaluation<'_, V> {
             }
             (expr::Answer::Set(set), _) => {
                 let objects: Vec<V::Object> = set.iter().collect();
-                let count = objects.len();
-                Verdict::Found(Answer::Objects(objects, count))
+                notes.extend(without_objects(self.view, &set));
+                Verdict::Found(Answer::Objects(objects, set.len()))
             }
             (expr::Answer::Value(value), _) => Verdict::Found(Answer::Value(value)),
         };
@@ -398,7 +441,7 @@ impl<V: Readable> Evaluation<'_, V> {
             let place = verdict::source(self.text, span);
             format!("the heap does not have all values of `{place}`: those are unlike everything")
         });
-        let mut notes: Vec<String> = unknown.into_iter().collect();
+        notes.extend(unknown);
         if let (Statement::Formula(formula), Verdict::Holds, true) =
             (&rule.program.statement, &verdict, self.witnesses)
         {
@@ -427,7 +470,7 @@ impl<V: Readable> Evaluation<'_, V> {
             }
             Formula::Quantified(id) => {
                 let quantifier = &rule.program.quantifiers[id.0 as usize];
-                if let Some(found) = self.found(probes, rule, *id) {
+                if let Some((found, _)) = self.found(probes, rule, *id) {
                     notes.extend(judge.witness(rule, quantifier, &found));
                 }
             }
@@ -440,12 +483,16 @@ impl<V: Readable> Evaluation<'_, V> {
         expression: &Expression<'_>,
         probes: &Probes<'_, V>,
     ) -> Result<expr::Evaluated<V::Object>, Diagnostic> {
-        let has_label = |object: V::Object, label: &str| {
-            let mut labels = self.resolved.labels.iter().zip(&self.labelled);
-            let objects = labels.find(|(name, _)| *name == label);
-            objects.is_some_and(|(_, objects)| objects.binary_search(&object).is_ok())
-        };
-        expression.evaluate_with(probes, self.bindings, &has_label)
+        let has_label = |object, label: &str| self.has_label(object, label);
+        let nobody: Progress<'_> = &|_, _| {};
+        let progress = self.progress.unwrap_or(nobody);
+        expression.evaluate_watched(probes, self.bindings, &has_label, progress)
+    }
+
+    fn has_label(&self, object: V::Object, label: &str) -> bool {
+        let mut labels = self.resolved.labels.iter().zip(&self.labelled);
+        let objects = labels.find(|(name, _)| *name == label);
+        objects.is_some_and(|(_, objects)| objects.binary_search(&object).is_ok())
     }
 
     fn reason(&self, wrong: &Diagnostic) -> String {
@@ -478,8 +525,21 @@ impl<V: Readable> Evaluation<'_, V> {
             }
             Formula::Quantified(id) => {
                 let quantifier = &rule.program.quantifiers[id.0 as usize];
-                if let Some(found) = self.found(probes, rule, *id) {
-                    judge.describe(finding, quantifier, &found);
+                let text = verdict::source(self.text, quantifier.span);
+                match self.found(probes, rule, *id) {
+                    Some((found, false)) if found.is_empty() => {
+                        finding.notes.push(format!(
+                            "which objects decide `{text}` would take too long to find"
+                        ));
+                    }
+                    Some((found, is_all)) => {
+                        judge.describe(finding, quantifier, &found);
+                        if !is_all {
+                            let note = "there may be more: to find all would take too long";
+                            finding.notes.push(note.into());
+                        }
+                    }
+                    None => {}
                 }
             }
             Formula::Dom(Source::Object(above), below) => {
@@ -499,23 +559,34 @@ impl<V: Readable> Evaluation<'_, V> {
         }
     }
 
-    /// The objects that decide a quantifier.
+    /// Says why an expression is false, which it is: the objects that its outermost quantifiers found,
+    /// and ways to them.
+    pub fn why_false(&self, probes: &Probes<'_, V>, rule: &Rule) -> Finding {
+        let mut finding = finding_of(rule, self.text);
+        if let Statement::Formula(formula) = &rule.program.statement {
+            let setting = self.setting();
+            let judge = Judge::new(&setting, self.text);
+            self.show(&judge, probes, rule, formula, &mut finding);
+        }
+        finding
+    }
+
+    /// The objects that decide a quantifier, and whether these are all.
     fn found(
         &self,
         probes: &Probes<'_, V>,
         rule: &Rule,
         id: QuantifierId,
-    ) -> Option<Vec<V::Object>> {
+    ) -> Option<(Vec<V::Object>, bool)> {
         let mut rule = rule.clone();
         let quantifier = &mut rule.program.quantifiers[id.0 as usize];
         quantifier.body = decides(quantifier);
         quantifier.range = None;
         quantifier.kind = QuantifierKind::SetOf;
         let expression = Expression::found(self.resolved, &rule, id, Matching::Probes);
-        match self.evaluate(&expression, probes).ok()?.answer {
-            expr::Answer::Set(set) => Some(set.iter().collect()),
-            _ => None,
-        }
+        let has_label = |object, label: &str| self.has_label(object, label);
+        let found = expression.find_some(probes, self.bindings, &has_label, MOST_LOOKS);
+        found.map(|(set, is_all)| (set.iter().collect(), is_all))
     }
 
     fn show_bypass(
@@ -536,7 +607,7 @@ impl<V: Readable> Evaluation<'_, V> {
         for object in [above, below] {
             finding.objects.push(named(self.view, object));
         }
-        let (name, owner) = (self.view.name_of(below), self.view.name_of(above));
+        let [name, owner] = [below, above].map(|object| named(self.view, object));
         match probes.is_reachable(above, below) {
             true => {
                 let trail = probes.bypass(above, below);
@@ -652,6 +723,32 @@ impl<V: Readable> Evaluation<'_, V> {
             all[read.rule].notes.push(format!(
                 "the heap does not have `{what}`{of}: what is not known is unlike everything"
             ));
+        }
+    }
+}
+
+/// Names the threads of a set that have no thread object of their own.
+pub fn without_objects<V: HeapView>(view: &V, set: &Members<V::Object>) -> Option<String> {
+    let names = set.threads.iter();
+    let names: Vec<&str> = names.map(|&it| view.threads()[it].as_str()).collect();
+    let mut share = false;
+    view.for_each_root(|root, _| {
+        share |= root.kind == RootKind::ThreadObject && names.contains(&root.name.as_str());
+    });
+    if share {
+        let names = names.join(", ");
+        return Some(format!(
+            "threads {names} count, which have no thread objects of their own"
+        ));
+    }
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("thread `{one}` counts, which has no thread object")),
+        several => {
+            let names = several.join(", ");
+            Some(format!(
+                "threads {names} count, which have no thread objects"
+            ))
         }
     }
 }

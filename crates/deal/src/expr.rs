@@ -3,29 +3,38 @@
 //! An expression becomes a tree of its own (`tree.rs`, `lower.rs`), in which parts that mean what a probe
 //! means have become that probe (`pattern.rs`); everything else is evaluated as it is
 //! written (`run.rs`). A set is computed once for each combination of the logic variables that
-//! it depends on, as far as there is room to keep it; a quantifier that is bounded by a set
-//! looks at that set alone; what points at each object is found out for all at once.
+//! it depends on, as far as there is room to keep it; a quantifier that is bounded by a set or by
+//! an equality looks at no other objects (`bound.rs`); what points at each object is found out for
+//! all at once.
 //! [`Expression::explain`] says what that comes to (`explain.rs`).
 //!
-//! Null is no object: it is in no set, reaches nothing and nothing reaches it. A value that
+//! Null is no object: it is in no set, reaches nothing and nothing reaches it. That is said of what
+//! objects hold; what comes from outside must not be null, or there is no answer. A value that
 //! the heap does not have is unlike everything; the answer says that there was one.
 //!
 //! `dom(stack(t), o)` and `dom(roots(t), o)` are about the nodes that the paper draws for a
 //! thread, as its example 3.2 has it: paths pass them if they start there, not if they pass an
 //! object to which the stack refers as well.
 
+mod bound;
 mod explain;
 mod lower;
+mod members;
 mod pattern;
 mod run;
+mod threads;
 mod tree;
+
+use std::collections::{HashMap, HashSet};
 
 use heaphound_heap::fields::Readable;
 use heaphound_heap::probe::{ProbeError, Probes};
-use heaphound_heap::set::ObjectSet;
+use heaphound_heap::view::HeapView;
+use heaphound_heap::{RootKind, Value};
 
 pub use explain::{Explanation, Times};
 pub use lower::Matching;
+pub use members::Members;
 
 use crate::bind::Bindings;
 use crate::datum::Datum;
@@ -50,6 +59,7 @@ pub struct Expression<'p> {
     asker: Option<Span>,
     asker_object: Option<Span>,
     threads: Vec<&'p str>,
+    quantified_threads: Option<Span>,
 }
 
 enum Root<'p> {
@@ -75,11 +85,14 @@ pub enum Answer<O> {
     /// A value; never [`Datum::Absent`].
     Value(Datum<O>),
     /// A set.
-    Set(ObjectSet<O>),
+    Set(Members<O>),
 }
 
 /// Which labels objects have.
 pub type Labels<'l, O> = &'l dyn Fn(O, &str) -> bool;
+
+/// Is told how many objects of the outermost quantifier are done, and of how many.
+pub type Progress<'p> = &'p dyn Fn(u64, u64);
 
 impl<'p> Expression<'p> {
     /// The expression that a statement is; none if it is a DeAL assertion, a GC assertion or a
@@ -124,6 +137,7 @@ impl<'p> Expression<'p> {
             asker: lowering.asker,
             asker_object: lowering.asker_object,
             threads: lowering.threads,
+            quantified_threads: lowering.quantified_threads,
         }
     }
 
@@ -178,6 +192,64 @@ impl<'p> Expression<'p> {
         bindings: &Bindings<T::Object>,
         labels: Labels<'_, T::Object>,
     ) -> Result<Evaluated<T::Object>, Diagnostic> {
+        self.evaluate_watched(probes, bindings, labels, &|_, _| {})
+    }
+
+    /// Finds as many of a set's objects as it can while its quantifiers look at so many objects; whether
+    /// those are all. What it finds belongs to the set.
+    pub(crate) fn find_some<T: Readable>(
+        &self,
+        probes: &Probes<'_, T>,
+        bindings: &Bindings<T::Object>,
+        labels: Labels<'_, T::Object>,
+        looks: u64,
+    ) -> Option<(Members<T::Object>, bool)> {
+        let nobody: Progress<'_> = &|_, _| {};
+        let answer = |run: &mut run::Run<'_, 'p, '_, T>| {
+            run.looks_left = looks;
+            let set = match &self.root {
+                Root::Set(set) => (*run.set(set)).clone(),
+                _ => Members::default(),
+            };
+            (set, !run.is_cut)
+        };
+        self.run(probes, bindings, labels, nobody, answer).ok()
+    }
+
+    /// The same, and tells how far it is.
+    ///
+    /// # Errors
+    /// As [`Expression::evaluate`].
+    pub fn evaluate_watched<T: Readable>(
+        &self,
+        probes: &Probes<'_, T>,
+        bindings: &Bindings<T::Object>,
+        labels: Labels<'_, T::Object>,
+        progress: Progress<'_>,
+    ) -> Result<Evaluated<T::Object>, Diagnostic> {
+        self.run(probes, bindings, labels, progress, |run| {
+            let answer = match &self.root {
+                Root::Truth(truth) => Answer::Truth(run.truth(truth)),
+                Root::Set(set) => Answer::Set((*run.set(set)).clone()),
+                Root::Value(number) => match run.number(number) {
+                    // A field may be true or false in one class and something else in another.
+                    Datum::Plain(Value::Bool(truth)) => Answer::Truth(truth),
+                    value => Answer::Value(value),
+                },
+            };
+            let unknown = run.unknown;
+            Evaluated { answer, unknown }
+        })
+    }
+
+    fn run<T: Readable, R>(
+        &self,
+        probes: &Probes<'_, T>,
+        bindings: &Bindings<T::Object>,
+        labels: Labels<'_, T::Object>,
+        progress: Progress<'_>,
+        answer: impl FnOnce(&mut run::Run<'_, 'p, '_, T>) -> R,
+    ) -> Result<R, Diagnostic> {
         let hosts = (0..self.resolved.hosts.len() as u32).map(|it| bindings.get(HostId(it)));
         let hosts: Vec<Option<T::Object>> = hosts.collect();
         let view = probes.view();
@@ -185,14 +257,8 @@ impl<'p> Expression<'p> {
         let asker = bindings.asker();
         let ground = Ground::new(fields, classes, self.resolved, &hosts, &[], asker);
         self.check(probes, &ground)?;
-        let mut run = run::Run::new(self, probes, &ground, labels);
-        let answer = match &self.root {
-            Root::Truth(truth) => Answer::Truth(run.truth(truth)),
-            Root::Set(set) => Answer::Set((*run.set(set)).clone()),
-            Root::Value(number) => Answer::Value(run.number(number)),
-        };
-        let unknown = run.unknown;
-        Ok(Evaluated { answer, unknown })
+        let mut run = run::Run::new(self, probes, &ground, labels, progress);
+        Ok(answer(&mut run))
     }
 
     /// Whether it can be evaluated at all.
@@ -222,19 +288,59 @@ impl<'p> Expression<'p> {
             let error = ProbeError::NoThreadObject(asker.into());
             return Err(Diagnostic::new(span, error.to_string()));
         }
-        let mut dereferences = self.program.dereferences.iter();
-        let wrong = dereferences.find(|it| !ground.can_take(it, None));
-        match wrong {
+        let uses = threads::uses(self.program);
+        let hint = "thread_reach(…).size() counts such threads, too";
+        let without = || without_object(view);
+        if let (Some(span), Some(name)) = (self.quantified_threads, without()) {
+            let message = format!("thread `{name}` has no thread object: no quantifier finds it");
+            return Err(Diagnostic::new(span, message).hint(hint));
+        }
+        if let (true, Some(name)) = (uses.as_objects, without()) {
+            let message = format!("thread `{name}` has no thread object to stand for it here");
+            return Err(Diagnostic::new(self.span, message).hint(hint));
+        }
+        let takes_objects = self.quantified_threads.is_some() || uses.as_objects || uses.as_either;
+        if let (true, Some([a, b])) = (takes_objects, sharing(view)) {
+            let span = self.quantified_threads.unwrap_or(self.span);
+            let message = format!(
+                "threads `{a}` and `{b}` have the same thread object: it is not one thread"
+            );
+            return Err(Diagnostic::new(span, message).hint(hint));
+        }
+        match ground.why_not(self.program) {
             None => Ok(()),
-            Some(it) => {
-                let message = match ground.walk(&it.path, None) {
-                    Datum::Object(object) => {
-                        format!("{} does not have what is read here", view.name_of(object))
-                    }
-                    _ => "something is read of null here".into(),
-                };
-                Err(Diagnostic::new(it.path.span, message))
+            Some((span, why)) => {
+                let message = why.message(|object| view.name_of(*object));
+                Err(Diagnostic::new(span, message))
             }
         }
     }
+}
+
+/// The first thread that has no thread object.
+fn without_object<V: HeapView>(view: &V) -> Option<&str> {
+    let mut with = HashSet::new();
+    view.for_each_root(|root, _| {
+        if root.kind == RootKind::ThreadObject {
+            with.insert(root.name.clone());
+        }
+    });
+    let mut threads = view.threads().iter();
+    let found = threads.find(|it| !with.contains(*it));
+    found.map(String::as_str)
+}
+
+/// The first two threads that have the same thread object.
+fn sharing<V: HeapView>(view: &V) -> Option<[String; 2]> {
+    let mut owners: HashMap<V::Object, String> = HashMap::new();
+    let mut found = None;
+    view.for_each_root(|root, object| {
+        if root.kind == RootKind::ThreadObject && found.is_none() {
+            let owner = owners.entry(object).or_insert_with(|| root.name.clone());
+            if *owner != root.name {
+                found = Some([owner.clone(), root.name.clone()]);
+            }
+        }
+    });
+    found
 }

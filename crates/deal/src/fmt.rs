@@ -6,11 +6,14 @@
 
 mod layout;
 
+use heaphound_heap::quotes::quoted;
+
 use crate::diagnostic::Diagnostics;
+use crate::functions::is_method;
 use crate::lexer::{
     continues_word, is_class_name, kind_prefix, root_name_bytes, starts_word, word_bytes,
 };
-use crate::parse::parse;
+use crate::parse::{GC, glued_source, is_compared_count, parse};
 use crate::syntax::{
     BinaryOp, Comment, Constant, Expr, ExprKind, File, GcAssertionKind, HostName, Item, Limit,
     Name, Quantifier, QuantifierKind, Query, Relation, Rule, Select, Statement, Target,
@@ -55,6 +58,7 @@ fn print_from(file: &File, text: &str, style: Style) -> String {
         text,
         style,
         comments: &file.comments,
+        in_class: false,
     };
     let mut docs = Vec::new();
     for item in &file.items {
@@ -80,6 +84,8 @@ struct Printer<'a> {
     style: Style,
     /// Those that were not printed yet.
     comments: &'a [Comment],
+    /// Whether what looks like a path is the name of a class.
+    in_class: bool,
 }
 
 /// How tightly a comparison binds.
@@ -180,8 +186,15 @@ impl Printer<'_> {
                     self.limited("instances", target, limit)
                 }
                 GcAssertionKind::Volume(target, limit) => self.limited("volume", target, limit),
-                GcAssertionKind::Unshared(target) => {
-                    vec![text("unshared("), self.target(target), text(")")]
+                GcAssertionKind::Unshared(target, slots) => {
+                    let mut docs = vec![text("unshared("), self.target(target)];
+                    for (nth, slot) in slots.iter().enumerate() {
+                        let before = if nth == 0 { " by " } else { ", " };
+                        let slot_text = format!("{before}{}", word_or_quoted(&slot.text));
+                        docs.push(self.atom(slot.span.start, slot_text));
+                    }
+                    docs.push(text(")"));
+                    docs
                 }
                 GcAssertionKind::Dead(target) => {
                     vec![text("dead("), self.target(target), text(")")]
@@ -195,7 +208,7 @@ impl Printer<'_> {
                 ],
             }),
             Statement::Query(it) => self.query(it),
-            Statement::Expr(it) => self.expr(it, 0),
+            Statement::Expr(it) => self.expr(it, statement_binding(it)),
         }
     }
 
@@ -215,7 +228,10 @@ impl Printer<'_> {
     fn target(&mut self, target: &Target) -> Doc {
         let only = if target.only { "only " } else { "" };
         let only = self.atom(target.span.start, only);
-        Doc::Concat(vec![only, self.expr(&target.what, COMPARISON + 1)])
+        self.in_class = target.what.as_class().is_some();
+        let what = self.expr(&target.what, COMPARISON + 1);
+        self.in_class = false;
+        Doc::Concat(vec![only, what])
     }
 
     fn query(&mut self, query: &Query) -> Doc {
@@ -285,7 +301,12 @@ impl Printer<'_> {
             ExprKind::Constant(it) => self.atom(at, constant(it)),
             ExprKind::Field(of, field) => {
                 let of = self.expr(of, POSTFIX);
-                let field = self.atom(field.span.start, format!(".{}", field.text));
+                let is_bare = is_word(&field.text) || self.in_class && is_class_name(&field.text);
+                let name = match is_bare {
+                    true => field.text.clone(),
+                    false => quoted(&field.text, '"'),
+                };
+                let field = self.atom(field.span.start, format!(".{name}"));
                 Doc::Concat(vec![of, field])
             }
             ExprKind::Element(of, index) => {
@@ -312,9 +333,10 @@ impl Printer<'_> {
             }
             ExprKind::InstanceOf(of, class) => {
                 let of = self.expr(of, COMPARISON + 1);
+                // A word behind ∈ can be a set, too.
                 let op = match self.style {
-                    Style::Ascii => "instanceof",
-                    Style::Unicode => "∈",
+                    Style::Unicode if !is_word(&class.text) => "∈",
+                    _ => "instanceof",
                 };
                 let class_text = format!(" {op} {}", class_name(&class.text));
                 let class = self.atom(class.span.start, class_text);
@@ -343,7 +365,12 @@ impl Printer<'_> {
                 self.list(at, &format!("{}(", name.text), arguments, ")", 0)
             }
             ExprKind::Method(of, name, arguments) => {
-                let of = self.expr(of, POSTFIX);
+                // `Rd.head(x)` would be a relation.
+                let least = match is_glued_path(of) && !is_method(&name.text) {
+                    true => u8::MAX,
+                    false => POSTFIX,
+                };
+                let of = self.expr(of, least);
                 let name_text = format!(".{}(", name.text);
                 let list = self.list(name.span.start, &name_text, arguments, ")", 0);
                 Doc::Concat(vec![of, list])
@@ -419,7 +446,17 @@ impl Printer<'_> {
             }
             None => self.atom(at, format!("{head}:")),
         };
-        nested.extend([Doc::Line, self.expr(&quantifier.body, 0)]);
+        // `num_of x: a.has(x) <= 1` would compare the count, and a rule may follow a range.
+        let least = match &quantifier.body.kind {
+            ExprKind::Binary(op, left, right)
+                if is_compared_count(quantifier.kind, *op, left, right) =>
+            {
+                u8::MAX
+            }
+            _ if quantifier.range.is_some() => statement_binding(&quantifier.body),
+            _ => 0,
+        };
+        nested.extend([Doc::Line, self.expr(&quantifier.body, least)]);
         group(vec![head, Doc::Nest(nested)])
     }
 
@@ -456,10 +493,46 @@ fn binding(expr: &Expr) -> u8 {
     }
 }
 
+/// What an expression needs where a statement begins, lest its first word be read as one of those
+/// that begin other statements: `(query(x)) == 1`.
+fn statement_binding(expr: &Expr) -> u8 {
+    const STATEMENTS: [&str; 4] = ["assertion", "assertDisjoint", "unsafeAssert", "query"];
+    const ITEMS: [&str; 4] = ["query", "rule", "let", "optional"];
+    let mut first = expr;
+    let is_kept = loop {
+        first = match &first.kind {
+            ExprKind::Binary(_, of, _)
+            | ExprKind::Field(of, _)
+            | ExprKind::Element(of, _)
+            | ExprKind::InstanceOf(of, _)
+            | ExprKind::HasLabel(of, _)
+            | ExprKind::Method(of, ..) => of,
+            ExprKind::Call(name, _) => {
+                let name = name.text.as_str();
+                break STATEMENTS.contains(&name) || GC.contains(&name);
+            }
+            ExprKind::Name(name) => break ITEMS.contains(&name.as_str()),
+            _ => break false,
+        };
+    };
+    if is_kept { u8::MAX } else { 0 }
+}
+
+/// Whether a path begins like the paper's relation: `Rd.list`.
+fn is_glued_path(path: &Expr) -> bool {
+    match &path.kind {
+        ExprKind::Name(name) => glued_source(name).is_some(),
+        ExprKind::Field(of, field) => is_word(&field.text) && is_glued_path(of),
+        _ => false,
+    }
+}
+
 /// What a set behind `in` needs, lest it be read as the name of a class.
 fn in_binding(set: &Expr) -> u8 {
     match &set.kind {
-        ExprKind::Call(..) | ExprKind::Set(_) | ExprKind::Quantifier(_) => COMPARISON + 1,
+        ExprKind::Name(_) | ExprKind::Call(..) | ExprKind::Set(_) | ExprKind::Quantifier(_) => {
+            COMPARISON + 1
+        }
         ExprKind::Method(of, ..) => in_binding(of),
         _ => u8::MAX,
     }
@@ -471,6 +544,17 @@ fn is_word(name: &str) -> bool {
 
 fn word_or_quoted(name: &str) -> String {
     match is_word(name) {
+        true => name.into(),
+        false => quoted(name, '"'),
+    }
+}
+
+/// The name of a field, in quotes if it needs them. An element of an inline array does not.
+pub(crate) fn field_name(name: &str) -> String {
+    let element = name
+        .split_once('[')
+        .filter(|(_, index)| index.ends_with(']'));
+    match is_word(element.map_or(name, |(array, _)| array)) {
         true => name.into(),
         false => quoted(name, '"'),
     }
@@ -520,21 +604,4 @@ fn constant(constant: &Constant) -> String {
         Constant::Text(text) => quoted(text, '"'),
         Constant::Char(c) => quoted(c.encode_utf8(&mut [0; 4]), '\''),
     }
-}
-
-fn quoted(text: &str, quote: char) -> String {
-    let mut quoted = String::from(quote);
-    for c in text.chars() {
-        match c {
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\0' => quoted.push_str("\\0"),
-            c if c == quote || c == '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{{{:x}}}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push(quote);
-    quoted
 }

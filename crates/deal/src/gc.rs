@@ -9,7 +9,8 @@
 
 use heaphound_heap::ClassId;
 use heaphound_heap::assertion::{
-    self, Assertion, Described, Description, Limit, Outcome, Stated, describe, describe_class,
+    self, Assertion, Described, Description, Limit, Outcome, Slots, Stated, describe_by,
+    describe_class,
 };
 use heaphound_heap::fields::Readable;
 use heaphound_heap::finding::Finding;
@@ -17,7 +18,7 @@ use heaphound_heap::finding::Finding;
 use crate::datum::Datum;
 use crate::resolved::{ClassTarget, GcAssertion, Rule, Start, Statement, Target};
 use crate::traverse::Setting;
-use crate::verdict::{MOST_SHOWN, NULL, Verdict, finding_of};
+use crate::verdict::{MOST_SHOWN, NULL, Unchecked, Verdict, finding_of};
 
 /// Checks the GC assertions that some rules state: a verdict for each, in their order. `text` is
 /// what the rules were made of.
@@ -30,13 +31,18 @@ pub fn judge<V: Readable>(
     let verdicts = rules.iter().zip(outcomes).map(|(rule, outcome)| {
         let mut finding = finding_of(rule, text);
         match outcome {
-            Err(reason) => return Verdict::NotChecked(reason),
+            Err(why) => return Verdict::NotChecked(why),
             Ok(Outcome::Holds) => return Verdict::Holds,
             Ok(Outcome::Exceeded(excess)) => {
                 add(&mut finding, describe_class(setting.view, &excess));
             }
             Ok(Outcome::Violated { count, violations }) => {
-                let described = describe(setting.view, violations).into_iter();
+                let slots = match &rule.program.statement {
+                    Statement::Gc(GcAssertion::Unshared(_, slots)) => slots.as_slice(),
+                    _ => &[],
+                };
+                let slots = Slots::of(slots.iter().cloned());
+                let described = describe_by(setting.view, violations, &slots).into_iter();
                 let described = described.filter_map(|(_, it)| match it {
                     Described::In(it) => Some(*it),
                     Described::As(_) => None,
@@ -59,7 +65,7 @@ pub fn judge<V: Readable>(
 pub fn outcomes<V: Readable>(
     setting: &Setting<'_, V>,
     rules: &[&Rule],
-) -> Vec<Result<Outcome<V::Object>, String>> {
+) -> Vec<Result<Outcome<V::Object>, Unchecked>> {
     let asked: Vec<_> = rules.iter().map(|rule| asked(setting, rule)).collect();
     let assertions: Vec<_> = asked.iter().flatten().cloned().collect();
     let outcomes = assertion::violations(setting.view, &assertions, setting.threads);
@@ -72,22 +78,25 @@ pub fn outcomes<V: Readable>(
 fn asked<V: Readable>(
     setting: &Setting<'_, V>,
     rule: &Rule,
-) -> Result<Assertion<V::Object>, String> {
+) -> Result<Assertion<V::Object>, Unchecked> {
     let Statement::Gc(stated) = &rule.program.statement else {
         return Err("it is no GC assertion".into());
     };
     let ground = setting.ground();
     let targets = match stated {
         GcAssertion::Instances(..) | GcAssertion::Volume(..) => [None, None],
-        GcAssertion::Unshared(it) | GcAssertion::Dead(it) => [Some(it), None],
+        GcAssertion::Unshared(it, _) | GcAssertion::Dead(it) => [Some(it), None],
         GcAssertion::OwnedBy(owner, ownee) => [Some(owner), Some(ownee)],
     };
     let asks =
         |target: &&Target| matches!(target, Target::Object(path) if path.start == Start::Asker);
     if setting.asker.is_none() && targets.iter().flatten().any(asks) {
-        return Err("it is about the asking thread, and no thread with an object asks".into());
+        return Err(Unchecked {
+            reason: "it is about the asking thread, and no thread with an object asks".into(),
+            nobody_asks: true,
+        });
     }
-    if !ground.can_dereference(&rule.program.dereferences, None) {
+    if ground.why_not(&rule.program).is_some() {
         return Err(NULL.into());
     }
     let instances = |class: &ClassTarget| -> Vec<ClassId> {
@@ -110,7 +119,9 @@ fn asked<V: Readable>(
     Ok(match stated {
         GcAssertion::Instances(class, most) => limited(class, Limit::Instances(*most)),
         GcAssertion::Volume(class, most) => limited(class, Limit::Volume(*most)),
-        GcAssertion::Unshared(it) => Assertion::Unshared(target(it)),
+        GcAssertion::Unshared(it, slots) => {
+            Assertion::Unshared(target(it), Slots::of(slots.iter().cloned()))
+        }
         GcAssertion::Dead(it) => Assertion::Dead(target(it)),
         GcAssertion::OwnedBy(owner, ownee) => Assertion::OwnedBy {
             owners: target(owner),

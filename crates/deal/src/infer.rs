@@ -14,7 +14,8 @@ use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind};
 use crate::check::Scope;
 use crate::parse::parse;
 use crate::syntax::{
-    Expr, ExprKind, File, GcAssertionKind, HostName, Item, Name, Select, Statement, Target,
+    BinaryOp, Expr, ExprKind, File, GcAssertionKind, HostName, Item, Name, Select, Statement,
+    Target,
 };
 
 /// What a text is about.
@@ -87,6 +88,7 @@ fn class(name: &str, kind: usize, fields: &BTreeSet<String>, id: u32) -> ClassIn
         is_interface: false,
         fields: fields.iter().map(field).collect(),
         elements: Some(elements),
+        caption: None,
     }
 }
 
@@ -125,9 +127,11 @@ impl Names {
                 GcAssertionKind::Instances(target, _) | GcAssertionKind::Volume(target, _) => {
                     self.classes.extend(target.what.as_class());
                 }
-                GcAssertionKind::Unshared(target) | GcAssertionKind::Dead(target) => {
+                GcAssertionKind::Unshared(target, slots) => {
                     self.target(target);
+                    self.fields.extend(slots.iter().map(|it| it.text.clone()));
                 }
+                GcAssertionKind::Dead(target) => self.target(target),
                 GcAssertionKind::OwnedBy(owner, ownee) => {
                     self.target(owner);
                     self.target(ownee);
@@ -175,6 +179,16 @@ impl Names {
                 self.expr(of);
             }
             ExprKind::Element(of, _) | ExprKind::Not(of) | ExprKind::HasLabel(of, _) => {
+                self.expr(of);
+            }
+            ExprKind::Binary(BinaryOp::In, of, set) => {
+                match &set.kind {
+                    // A class, unless the text has bound it before.
+                    ExprKind::Name(class) if !self.bound.contains(class) => {
+                        self.classes.insert(class.clone());
+                    }
+                    _ => self.expr(set),
+                }
                 self.expr(of);
             }
             ExprKind::Binary(_, left, right) => {

@@ -9,9 +9,10 @@ use heaphound_heap::{ClassInfo, Value};
 
 use crate::datum::{Datum, compare};
 use crate::resolved::{
-    CompareBy, CompareOp, Dereference, FieldPlace, Formula, Operand, Path, Quantifier, Resolved,
-    Start, Step,
+    CompareBy, CompareOp, Dereference, FieldPlace, Formula, Operand, Path, Program, Quantifier,
+    Resolved, Start, Step,
 };
+use crate::syntax::Span;
 
 /// What formulas are evaluated against.
 pub struct Ground<'a, F: Fields> {
@@ -119,6 +120,22 @@ impl<'a, F: Fields> Ground<'a, F> {
         }
     }
 
+    /// Why a statement cannot be answered: it reads something of null outside all logic variables,
+    /// or asks about an object from outside that is null. Says it of a place in the text.
+    pub fn why_not(&self, program: &Program) -> Option<(Span, Unreadable<F::Object>)> {
+        let mut dereferences = program.dereferences.iter();
+        if let Some(wrong) = dereferences.find(|it| !self.can_take(it, None)) {
+            let why = match self.walk(&wrong.path, None) {
+                Datum::Object(object) => Unreadable::Lacks(object),
+                _ => Unreadable::ReadOfNull,
+            };
+            return Some((wrong.path.span, why));
+        }
+        let is_object = |path: &&Path| matches!(self.walk(path, None), Datum::Object(_));
+        let null = program.objects.iter().find(|it| !is_object(it))?;
+        Some((null.span, Unreadable::IsNull))
+    }
+
     /// Whether none of these dereferences fails.
     pub fn can_dereference(&self, dereferences: &[Dereference], x: Option<F::Object>) -> bool {
         dereferences.iter().all(|it| self.can_take(it, x))
@@ -143,7 +160,7 @@ impl<'a, F: Fields> Ground<'a, F> {
             Operand::Constant(constant) => constant.datum(),
             Operand::Path(path) => self.walk(path, x),
             // What no assertion has.
-            Operand::Count(_) | Operand::Size(_) => Datum::Absent,
+            Operand::Count(_) | Operand::Size(_) | Operand::Fold(..) => Datum::Absent,
         }
     }
 
@@ -212,6 +229,28 @@ impl<'a, F: Fields> Ground<'a, F> {
             | Formula::SameSet(..)
             | Formula::Dom(..)
             | Formula::Probe(_) => false,
+        }
+    }
+}
+
+/// Why something from outside cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unreadable<O> {
+    /// It is null.
+    IsNull,
+    /// It is null, and something is read of it.
+    ReadOfNull,
+    /// This object does not have what is read of it.
+    Lacks(O),
+}
+
+impl<O> Unreadable<O> {
+    /// Says it of something that the text has just shown.
+    pub fn message(&self, name_of: impl FnOnce(&O) -> String) -> String {
+        match self {
+            Self::IsNull => "this is null".into(),
+            Self::ReadOfNull => "something is read of null here".into(),
+            Self::Lacks(object) => format!("{} does not have what is read here", name_of(object)),
         }
     }
 }

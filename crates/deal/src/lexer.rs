@@ -4,6 +4,7 @@
 //! symbols, and the LaTeX that stands for them, become the same tokens as ASCII.
 
 use heaphound_heap::RootKind;
+use heaphound_heap::quotes::{KNOWN_ESCAPES, escape};
 
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Comment, HostName, Span};
@@ -122,10 +123,13 @@ const MARKS: [(&str, &str); 50] = [
 ];
 
 /// JML's words, and LaTeX's for the papers' symbols.
-const BACKSLASHED: [(&str, &str); 23] = [
+const BACKSLASHED: [(&str, &str); 26] = [
     ("forall", "forall"),
     ("exists", "exists"),
     ("num_of", "num_of"),
+    ("sum", "\\sum"),
+    ("min", "\\min"),
+    ("max", "\\max"),
     ("reach", "reach"),
     ("in", "in"),
     ("land", "&&"),
@@ -388,9 +392,7 @@ impl Lexer<'_> {
         let bytes = word_bytes(self.rest());
         // An object's name: `Node#17`, `java.util.Map#3`. Not in the middle of a path, which
         // can be long.
-        let last = self.lexed.tokens.last().map(|it| &it.kind);
-        let in_path = last == Some(&TokenKind::Mark("."));
-        let end = match in_path {
+        let end = match self.in_path() {
             true => bytes,
             false => dotted_bytes(self.rest()),
         };
@@ -414,6 +416,12 @@ impl Lexer<'_> {
             }
             None => self.push(start, TokenKind::Word(word)),
         }
+    }
+
+    /// Whether a dot stands before: what follows is a field.
+    fn in_path(&self) -> bool {
+        let last = self.lexed.tokens.last().map(|it| &it.kind);
+        last == Some(&TokenKind::Mark("."))
     }
 
     /// The type arguments that stand here, unless what follows them shows that two values are
@@ -476,9 +484,10 @@ impl Lexer<'_> {
     }
 
     fn text_or_object(&mut self, start: usize) {
+        let in_path = self.in_path();
         match self.quoted('"') {
             Some(text) => {
-                if !self.object(start, text.clone()) {
+                if in_path || !self.object(start, text.clone()) {
                     self.push(start, TokenKind::Text(text));
                 }
             }
@@ -519,40 +528,21 @@ impl Lexer<'_> {
             self.at += c.len_utf8();
             match c {
                 c if c == quote => return is_right.then_some(text),
-                '\\' => match self.escape() {
-                    Some(c) => text.push(c),
-                    None => {
+                '\\' => match escape(self.rest()) {
+                    Ok((c, bytes)) => {
+                        self.at += bytes;
+                        text.push(c);
+                    }
+                    Err(bytes) => {
                         is_right = false;
+                        self.at += bytes;
                         let span = Span::new(at, self.at);
-                        let known = r#"known are \n \r \t \0 \\ \" \' \u{…}"#;
-                        let wrong = Diagnostic::new(span, "this escape is not known").hint(known);
-                        self.lexed.diagnostics.push(wrong);
+                        let wrong = Diagnostic::new(span, "this escape is not known");
+                        self.lexed.diagnostics.push(wrong.hint(KNOWN_ESCAPES));
                     }
                 },
                 c => text.push(c),
             }
-        }
-    }
-
-    /// What stands behind a backslash.
-    fn escape(&mut self) -> Option<char> {
-        let c = self.rest().chars().next().filter(|&c| c != '\n')?;
-        self.at += c.len_utf8();
-        match c {
-            'n' => Some('\n'),
-            'r' => Some('\r'),
-            't' => Some('\t'),
-            '0' => Some('\0'),
-            '\\' | '"' | '\'' => Some(c),
-            'u' => {
-                let braced = self.rest().strip_prefix('{')?;
-                let digits = braced.bytes().take_while(u8::is_ascii_hexdigit).count();
-                let c = u32::from_str_radix(&braced[..digits], 16).ok();
-                let is_closed = braced[digits..].starts_with('}');
-                self.at += 1 + digits + usize::from(is_closed);
-                c.and_then(char::from_u32).filter(|_| is_closed)
-            }
-            _ => None,
         }
     }
 

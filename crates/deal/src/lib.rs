@@ -37,6 +37,8 @@ pub mod diagnostic;
 pub mod evaluate;
 pub mod expr;
 pub mod fmt;
+mod fold;
+mod functions;
 pub mod gc;
 pub mod infer;
 pub mod interpret;

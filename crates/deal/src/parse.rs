@@ -10,6 +10,9 @@
 mod expr;
 mod rule;
 
+pub(crate) use expr::{glued_source, is_compared_count};
+pub(crate) use rule::GC;
+
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer::{Token, TokenKind, lex};
 use crate::syntax::{Expr, ExprKind, File, Item, Name, Span, Statement};

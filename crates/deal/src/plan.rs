@@ -173,7 +173,7 @@ impl Explain<'_> {
         match assertion {
             GcAssertion::Instances(..) => "1 traversal, which counts instances",
             GcAssertion::Volume(..) => "1 traversal, which adds up the bytes of instances",
-            GcAssertion::Unshared(_) => "1 traversal, which counts references",
+            GcAssertion::Unshared(..) => "1 traversal, which counts references",
             GcAssertion::Dead(_) => "1 traversal, which looks for what is reachable",
             GcAssertion::OwnedBy(..) => {
                 "3 traversals: live owners, what they reach, what they should reach"
@@ -383,7 +383,10 @@ fn path_name(resolved: &Resolved, path: &Path) -> String {
     };
     for step in &path.steps {
         let _ = match step {
-            Step::Field(field) => write!(text, ".{}", resolved.fields[field.0 as usize].name),
+            Step::Field(field) => {
+                let name = &resolved.fields[field.0 as usize].name;
+                write!(text, ".{}", crate::fmt::field_name(name))
+            }
             Step::Element(index) => write!(text, "[{index}]"),
         };
     }

@@ -114,9 +114,12 @@ pub struct Program {
     pub relations: Vec<Relation>,
     /// Its quantifiers, in the order of the text: an outer one before those inside.
     pub quantifiers: Vec<Quantifier>,
-    /// The paths outside all quantifiers that must lead to an object: where one does not,
-    /// the statement cannot be checked.
+    /// The dereferences outside all logic variables, in quantifiers or not: where one cannot be
+    /// done, the statement cannot be checked.
     pub dereferences: Vec<Dereference>,
+    /// The paths outside all logic variables that must not be null: what is asked of null is not
+    /// answered. Where one is, the statement cannot be checked.
+    pub objects: Vec<Path>,
     /// The hosts that occur in it, each once.
     pub hosts: Vec<HostId>,
     /// The labels that occur in it, each once.
@@ -151,8 +154,8 @@ pub enum GcAssertion {
     Instances(ClassTarget, u64),
     /// At most that many bytes in live instances.
     Volume(ClassTarget, u64),
-    /// One incoming reference at most.
-    Unshared(Target),
+    /// One incoming reference at most; of slots of these names, if there are some.
+    Unshared(Target, Vec<String>),
     /// What the first owns does not outlive or leave it.
     OwnedBy(Target, Target),
     /// Not reachable.
@@ -297,6 +300,9 @@ pub enum Operand {
     Count(QuantifierId),
     /// `s.size()`
     Size(Box<Set>),
+    /// `\sum …`: one value made of the operand of all that the quantifier finds. It is of kind
+    /// [`QuantifierKind::SetOf`].
+    Fold(QuantifierId, Fold, Box<Operand>),
 }
 
 /// A value that the text gives.
@@ -353,7 +359,7 @@ pub struct Relation {
 /// One source of a relation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RelationPart {
-    /// Where paths start; at the roots without. Null reaches nothing.
+    /// Where paths start; at the roots without.
     pub source: Option<Path>,
     /// What they avoid, beside what earlier parts avoid.
     pub exclusions: Vec<Path>,
@@ -377,8 +383,7 @@ pub struct Quantifier {
     /// What is said of each.
     pub body: Formula,
     /// The paths that must lead to an object, shorter ones first: of `x.next.data`,
-    /// `x.next`. All start at this variable, or else outside all logic variables; a path
-    /// that starts at an outer variable is with that one's quantifier.
+    /// `x.next`. All start at this variable.
     pub dereferences: Vec<Dereference>,
 }
 
@@ -455,6 +460,8 @@ pub enum Probe {
     ReachThrough(Path, Set, Path),
     /// `is_object_owned(a, b)`
     IsObjectOwned(Path, Path),
+    /// `unique(o)`
+    IsUnique(Path),
     /// `is_thread_owned(o)`, `is_thread_stack_owned(o)`, `is_thread_object_owned(o)`
     IsThreadOwned(Path, Part),
 }

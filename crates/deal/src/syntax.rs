@@ -192,8 +192,9 @@ pub enum GcAssertionKind {
     Instances(Target, Limit),
     /// `volume(Entry) <= 10 MiB`
     Volume(Target, Limit),
-    /// `unshared(static:session)`
-    Unshared(Target),
+    /// `unshared(static:session)`, `unshared(Tree by left, right)`: with the names of the slots that
+    /// count, if not all do.
+    Unshared(Target, Vec<Name>),
     /// `owned_by(static:db, Entry)`: the owner, then what it owns.
     OwnedBy(Target, Target),
     /// `dead(static:oldCompany)`
@@ -253,7 +254,7 @@ pub enum Select {
     Fold(Span, Fold, Expr),
 }
 
-/// How a query makes one value of many.
+/// How one value is made of many.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fold {
     /// `sum(…)`
@@ -299,7 +300,8 @@ pub enum ExprKind {
     Not(Box<Expr>),
     /// `a && b`, `a == b`, `a | b`
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `x instanceof T`, `x ∈ T`
+    /// `x instanceof T`, `x ∈ shop.T`. What a single word behind `in` is, a class or a set, is
+    /// found out when names are resolved: it is a [`BinaryOp::In`].
     InstanceOf(Box<Expr>, Name),
     /// `x is processed`
     HasLabel(Box<Expr>, Name),
@@ -399,7 +401,7 @@ pub enum BinaryOp {
     Gt,
     /// `>=`
     Ge,
-    /// `x in s`: whether a set has an object.
+    /// `x in s`: whether a set has an object, or an object is of a class.
     In,
     /// `s | t`
     Union,
@@ -442,7 +444,7 @@ pub struct Quantifier {
     pub variable: Name,
     /// JML's range, as in `\forall T x; range; body`.
     pub range: Option<Expr>,
-    /// What is said of each.
+    /// What is said of each; of a [`QuantifierKind::Fold`], its value.
     pub body: Expr,
 }
 
@@ -457,6 +459,8 @@ pub enum QuantifierKind {
     NumOf,
     /// The set of those for which it holds.
     SetOf,
+    /// One value made of the values of all in the range: `\sum Node x; x.next != null; x.val`.
+    Fold(Fold),
 }
 
 impl Expr {
@@ -478,6 +482,21 @@ impl Expr {
                 };
                 Some(format!("{package}.{}", field.text))
             }
+            _ => None,
+        }
+    }
+
+    /// What is asked whether it is of a class, and the class, if this can be read so: `x in Node`.
+    pub(crate) fn as_instance_of(&self) -> Option<(&Expr, Name)> {
+        match &self.kind {
+            ExprKind::InstanceOf(of, class) => Some((of, class.clone())),
+            ExprKind::Binary(BinaryOp::In, of, class) => match &class.kind {
+                ExprKind::Name(text) => {
+                    let (span, text) = (class.span, text.clone());
+                    Some((of, Name { span, text }))
+                }
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -552,6 +571,9 @@ impl QuantifierKind {
             Self::Exists => "exists",
             Self::NumOf => "num_of",
             Self::SetOf => "{",
+            Self::Fold(Fold::Sum) => "\\sum",
+            Self::Fold(Fold::Min) => "\\min",
+            Self::Fold(Fold::Max) => "\\max",
         }
     }
 }

@@ -345,7 +345,7 @@ impl<'s, 'a, V: Readable> Texts<'s, 'a, V> {
         let mut outcomes = Vec::new();
         for (rule, &(text, place)) in rules.iter().enumerate() {
             let program = self.program((text, place));
-            let is_defined = self.grounds[text].can_dereference(&program.dereferences, None);
+            let is_defined = self.grounds[text].why_not(program).is_none();
             let truth = |it: &Quantifier| it.kind == QuantifierKind::Forall;
             outcomes.push(Outcome {
                 truths: program.quantifiers.iter().map(truth).collect(),

@@ -4,7 +4,7 @@
 //! of them is put into the order in which a breadth-first search from the roots meets it, so
 //! it is the same at any number of threads.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use heaphound_heap::Value;
 use heaphound_heap::fields::Readable;
@@ -14,13 +14,14 @@ use heaphound_heap::root::RootSet;
 use heaphound_heap::view::HeapView;
 
 use crate::datum::Datum;
+use crate::fmt::field_name;
+use crate::fold::folded;
 use crate::interpret::Ground;
 use crate::plan::relation_name;
 use crate::resolved::{
-    CompareBy, CompareOp, Formula, Operand, Path, Quantifier, Query, Rule, Select, Start,
-    Statement, Step,
+    Formula, Operand, Path, Quantifier, Query, Rule, Select, Start, Statement, Step,
 };
-use crate::syntax::{AssertionKind, Fold, QuantifierKind, Severity, Span};
+use crate::syntax::{AssertionKind, QuantifierKind, Severity, Span};
 use crate::traverse::{Outcome, Setting, Sources, Texts, Traversal};
 
 /// Objects that are shown of those that break a rule.
@@ -37,9 +38,39 @@ pub enum Verdict<O> {
     /// It does not.
     Fails(Box<Finding>),
     /// It could not be checked, or answered: why.
-    NotChecked(String),
+    NotChecked(Unchecked),
     /// It is a query, and this is what it found.
     Found(Answer<O>),
+}
+
+/// Why a rule could not be checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unchecked {
+    /// In words.
+    pub reason: String,
+    /// Whether it is about the asking thread, and nobody asks.
+    pub nobody_asks: bool,
+}
+
+impl From<String> for Unchecked {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            nobody_asks: false,
+        }
+    }
+}
+
+impl From<&str> for Unchecked {
+    fn from(reason: &str) -> Self {
+        reason.to_string().into()
+    }
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
 }
 
 /// What a query found.
@@ -200,11 +231,9 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         order.sort_unstable();
         for &(_, object) in order.iter().take(MOST_SHOWN) {
             finding.objects.push(named(view, object));
-            if let Some(trail) = reached.trail(object) {
-                finding.evidence.push(Evidence::labelled(
-                    self.values(quantifier, object),
-                    trail.describe(view),
-                ));
+            if let Some(path) = reached.path(object) {
+                let shown = self.values(quantifier, object);
+                finding.evidence.push(Evidence::labelled(shown, path));
             }
         }
         if found.len() > MOST_SHOWN {
@@ -249,7 +278,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         let mut paths = Vec::new();
         collect_paths(&quantifier.body, &mut paths);
         let variable = &quantifier.variable;
-        let mut text = format!("{variable} = {}", self.setting.view.name_of(object));
+        let mut text = format!("{variable} = {}", named(self.setting.view, object));
         let mut shown: Vec<String> = Vec::new();
         for path in paths {
             // What lies on the way to it, too.
@@ -275,7 +304,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
             let _ = match step {
                 Step::Field(field) => {
                     let fields = &self.setting.resolved.fields;
-                    write!(name, ".{}", fields[field.0 as usize].name)
+                    write!(name, ".{}", field_name(&fields[field.0 as usize].name))
                 }
                 Step::Element(index) => write!(name, "[{index}]"),
             };
@@ -292,7 +321,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
             Datum::Null => "null".into(),
             Datum::Object(object) => match view.text_of(*object) {
                 Some(text) => format!("{text:?}"),
-                None => view.name_of(*object),
+                None => named(view, *object).to_string(),
             },
             Datum::Plain(value) => value.to_string(),
             Datum::Text(text) => format!("{text:?}"),
@@ -319,7 +348,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         let mut object = first;
         let mut shown = 0;
         for (relation, named_as) in relations.iter().zip(&rule.program.relations) {
-            let Some((trail, met)) = self.way(relation, both, (shown > 0).then_some(object)) else {
+            let Some((path, met)) = self.way(relation, both, (shown > 0).then_some(object)) else {
                 continue;
             };
             if shown == 0 {
@@ -327,10 +356,8 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                 finding.objects.push(named(view, object));
             }
             let name = relation_name(self.text, self.setting.resolved, named_as);
-            finding.evidence.push(Evidence::labelled(
-                format!("reach[{name}]"),
-                trail.describe(view),
-            ));
+            let what = format!("reach[{name}]");
+            finding.evidence.push(Evidence::labelled(what, path));
             shown += 1;
         }
     }
@@ -341,7 +368,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         relation: &Sources<V::Object>,
         objects: &[V::Object],
         one: Option<V::Object>,
-    ) -> Option<(heaphound_heap::path::Trail<V::Object>, V::Object)> {
+    ) -> Option<(heaphound_heap::finding::Path, V::Object)> {
         let view = self.setting.view;
         let mut avoid = Vec::new();
         let targets = match one {
@@ -365,7 +392,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                 .filter_map(|&object| Some((reached.order(object)?, object)))
                 .min();
             if let Some((_, object)) = met {
-                return Some((reached.trail(object)?, object));
+                return Some((reached.path(object)?, object));
             }
         }
         None
@@ -394,66 +421,9 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                 let values = found
                     .iter()
                     .map(|&object| self.ground.operand(operand, Some(object)));
-                Answer::Value(match fold {
-                    Fold::Sum => Datum::Plain(sum(values)),
-                    Fold::Min => self.extreme(values, CompareOp::Lt),
-                    Fold::Max => self.extreme(values, CompareOp::Gt),
-                })
+                Answer::Value(folded(&self.ground, *fold, values))
             }
         }
-    }
-
-    /// The least or the largest of what has an order; the first one of equals, which also
-    /// says what sort of value it is.
-    fn extreme(
-        &self,
-        values: impl Iterator<Item = Datum<V::Object>>,
-        op: CompareOp,
-    ) -> Datum<V::Object> {
-        let is_it = |op, left: &Datum<V::Object>, right: &Datum<V::Object>| {
-            self.ground.compare(op, CompareBy::Found, left, right) == Some(true)
-        };
-        let is_ordered = |datum: &Datum<V::Object>| {
-            !matches!(datum, Datum::Plain(Value::Bool(_) | Value::Variant(_)))
-                && is_it(CompareOp::Le, datum, datum)
-        };
-        values
-            .filter(is_ordered)
-            .reduce(|best, next| match is_it(op, &next, &best) {
-                true => next,
-                false => best,
-            })
-            .unwrap_or(Datum::Absent)
-    }
-}
-
-/// The sum of numbers: whole while all are and it fits, else a float. 0 of none.
-fn sum<O>(values: impl Iterator<Item = Datum<O>>) -> Value {
-    let (mut whole, mut float, mut is_whole) = (0i128, 0f64, true);
-    for value in values {
-        match value {
-            Datum::Plain(Value::Unsigned(value)) => {
-                whole += value as i128;
-                float += value as f64;
-            }
-            Datum::Plain(Value::Signed(value)) => {
-                whole += value as i128;
-                float += value as f64;
-            }
-            Datum::Plain(Value::Float(value)) => {
-                float += value;
-                is_whole = false;
-            }
-            _ => {}
-        }
-    }
-    let fits = u64::try_from(whole).map(Value::Unsigned);
-    let fits = fits.or_else(|_| i64::try_from(whole).map(Value::Signed));
-    match fits {
-        Ok(value) if is_whole => value,
-        // Rounded once, not at every step.
-        _ if is_whole => Value::Float(whole as f64),
-        _ => Value::Float(float),
     }
 }
 

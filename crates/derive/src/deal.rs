@@ -269,7 +269,7 @@ impl Names {
                     self.expr(&a.what);
                     self.expr(&b.what);
                 }
-                GcAssertionKind::Unshared(target) | GcAssertionKind::Dead(target) => {
+                GcAssertionKind::Unshared(target, _) | GcAssertionKind::Dead(target) => {
                     self.expr(&target.what);
                 }
                 GcAssertionKind::Instances(..) | GcAssertionKind::Volume(..) => {}

@@ -21,6 +21,8 @@ mod plain;
 ///
 /// `#[managed(name = "…")]` on the struct gives the class another name in reports.
 /// `#[managed(implements(Serializable, Closeable))]` names the interfaces that it implements.
+/// `#[managed(caption)]` on a field makes reports show it beside the names of instances,
+/// `Window#2 (title="preferences")`: plain data, or a reference to a string.
 ///
 /// A generic class is a class for each of its type arguments, which its name shows:
 /// `List<Order>`. An argument that is `Managed` by the bounds of the struct goes by the name of

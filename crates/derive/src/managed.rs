@@ -1,4 +1,5 @@
-//! `#[derive(Managed)]`.
+//! `#[derive(Managed)]`: reads a struct. What becomes of it is in a macro of the heap's crate, `raw/objects/derived.rs`,
+//! with all that is `unsafe`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -9,10 +10,7 @@ use syn::{
 };
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
-    let class = Class::parse(input)?;
-    let managed = class.managed();
-    let init = class.init();
-    Ok(quote!(#init #managed))
+    Ok(Class::parse(input)?.class())
 }
 
 struct Class<'a> {
@@ -29,6 +27,7 @@ struct Member<'a> {
     field: &'a Field,
     name: &'a Ident,
     owned: bool,
+    caption: bool,
 }
 
 impl<'a> Class<'a> {
@@ -80,7 +79,7 @@ impl<'a> Class<'a> {
         let mut members = Vec::new();
         for field in &fields.named {
             let name = field.ident.as_ref().expect("fields are named");
-            let (mut owned, mut extends) = (false, false);
+            let (mut owned, mut extends, mut caption) = (false, false, false);
             for attribute in field
                 .attrs
                 .iter()
@@ -91,12 +90,21 @@ impl<'a> Class<'a> {
                         owned = true;
                     } else if meta.path.is_ident("superclass") {
                         extends = true;
+                    } else if meta.path.is_ident("caption") {
+                        caption = true;
                     } else {
-                        return Err(meta.error("expected `owned` or `superclass`"));
+                        return Err(meta.error("expected `caption`, `owned` or `superclass`"));
                     }
                     Ok(())
                 });
                 parsed.unwrap_or_else(&mut fail);
+            }
+            let has_caption = || members.iter().any(|it: &Member<'_>| it.caption);
+            if caption && (owned || first.is_none() || has_caption()) {
+                fail(Error::new_spanned(
+                    field,
+                    "a class has one caption: plain data, or a reference to a string",
+                ));
             }
             if first.is_none() {
                 first = Some(name.clone());
@@ -111,7 +119,12 @@ impl<'a> Class<'a> {
                     "the superclass must be the first field",
                 ));
             }
-            members.push(Member { field, name, owned });
+            members.push(Member {
+                field,
+                name,
+                owned,
+                caption,
+            });
         }
         let Some(first) = first else {
             return Err(Error::new_spanned(
@@ -132,187 +145,65 @@ impl<'a> Class<'a> {
         }
     }
 
-    /// `unsafe impl Managed`, and what makes it safe.
-    fn managed(&self) -> TokenStream {
-        let name = &self.input.ident;
-        let (impls, types, bounds) = self.input.generics.split_for_impl();
-        let turbofish = types.as_turbofish();
-        let reported = &self.name_in_reports;
-        let first = &self.first;
-        let superclass = match self.superclass {
-            None => quote!(::core::option::Option::None),
-            Some(ty) => quote!(::core::option::Option::Some(<#ty as h::Managed>::DESCRIPTOR)),
-        };
-        let interfaces = &self.interfaces;
-        let (names, paths) = self.arguments();
-        let fields = self.members.iter().map(|member| {
-            let (field, text) = (member.name, member.name.unraw().to_string());
-            let ty = member.stored();
-            quote! {
-                h::FieldDescriptor {
-                    name: #text,
-                    offset: ::core::mem::offset_of!(Self, #field),
-                    kind: <#ty as h::Field>::KIND,
-                    count: <#ty as h::Field>::COUNT,
-                }
-            }
+    /// Passes what was read to the macro that makes a class of it.
+    fn class(&self) -> TokenStream {
+        let Self {
+            input,
+            name_in_reports,
+            first,
+            superclass,
+            interfaces,
+            members,
+        } = self;
+        let (name, vis) = (&input.ident, &input.vis);
+        let init = format_ident!("{}Init", name.unraw());
+        let docs = format!("The values that a new `{name}` is made from.");
+        let mut with_scope = input.generics.clone();
+        if !members.is_empty() || superclass.is_some() {
+            with_scope.params.insert(0, syn::parse_quote!('managed));
+        }
+        let (impls, types, bounds) = input.generics.split_for_impl();
+        let (init_impls, init_types, _) = with_scope.split_for_impl();
+        let arguments = self.arguments();
+        let superclass = superclass.iter();
+        let fields = members.iter().map(Member::passed);
+        let mut captions = members.iter().enumerate().filter(|it| it.1.caption);
+        let caption = captions.next().map(|(place, member)| {
+            let ty = &member.field.ty;
+            quote!(#place #ty)
         });
         quote! {
-            const _: () = {
-                use ::heaphound::support as h;
-
-                // A user's `Drop` would see references to objects that are gone.
-                trait MustNotImplementDrop {}
-                #[allow(drop_bounds)]
-                impl<T: ::core::ops::Drop> MustNotImplementDrop for T {}
-                impl #impls MustNotImplementDrop for #name #types #bounds {}
-
-                // SAFETY: the header (or the superclass, which begins with one) comes first and
-                // nobody can make one, the compiler gives the offsets, and each field's type
-                // says how it is stored.
-                unsafe impl #impls h::Managed for #name #types #bounds {
-                    const DESCRIPTOR: &'static h::Descriptor = {
-                        ::core::assert!(::core::mem::offset_of!(Self, #first) == 0);
-                        ::core::assert!(::core::mem::align_of::<Self>() == 8);
-                        &h::Descriptor {
-                            name: || h::class_name(#reported, &[#(#names),*]),
-                            path: || h::class_path(::core::any::type_name::<Self>(), &[#(#paths),*]),
-                            type_id: ::core::any::TypeId::of::<Self>,
-                            shape: h::Shape::Fixed(::core::mem::size_of::<Self>()),
-                            superclass: #superclass,
-                            interfaces: &[#(h::InterfaceDescriptor::of::<#interfaces>()),*],
-                            fields: &[#(#fields),*],
-                            drop: if ::core::mem::needs_drop::<Self>() {
-                                ::core::option::Option::Some({
-                                    unsafe fn drop_owned #impls (object: *mut u8) #bounds {
-                                        // SAFETY: the heap gives an object that nobody else sees. It has
-                                        // no `Drop` of its own, nor have its header and its slots, so
-                                        // that only what it owns is dropped.
-                                        unsafe { ::core::ptr::drop_in_place(object.cast::<#name #types>()) };
-                                    }
-                                    drop_owned #turbofish
-                                })
-                            } else {
-                                ::core::option::Option::None
-                            },
-                        }
-                    };
-
-                    #[inline]
-                    unsafe fn from_object<'managed>(object: *const u8) -> &'managed Self {
-                        // SAFETY: the caller gives a live object of this class.
-                        unsafe { &*object.cast::<Self>() }
-                    }
-                }
-            };
+            ::heaphound::support::managed! {
+                docs: #docs, #vis class: #name, init: #init,
+                impls: [#impls], types: [#types],
+                bounds: [#bounds], init_impls: [#init_impls], init_types: [#init_types],
+                name: #name_in_reports, arguments: [#arguments],
+                first: #first, superclass: [#(#superclass)*], interfaces: [#(#interfaces),*],
+                caption: [#caption],
+                fields: [#({ #fields })*]
+            }
         }
     }
 
-    /// Returns the names of type arguments, and their paths. Of a type that is a class by its bounds,
-    /// that is the name of the class.
-    fn arguments(&self) -> (Vec<TokenStream>, Vec<TokenStream>) {
+    /// Returns the parameters that the name of a class shows. A type that is a class by its bounds goes by the
+    /// name of that.
+    fn arguments(&self) -> TokenStream {
         let generics = &self.input.generics;
-        let both = generics.params.iter().filter_map(|param| match param {
+        let arguments = generics.params.iter().filter_map(|param| match param {
             GenericParam::Lifetime(_) => None,
             GenericParam::Const(it) => {
                 let name = &it.ident;
-                let value = quote!(::std::format!("{:?}", #name));
-                Some((value.clone(), value))
+                Some(quote!((constant #name)))
             }
             GenericParam::Type(it) => {
                 let name = &it.ident;
                 Some(match is_managed(generics, it) {
-                    true => (
-                        quote!((<#name as h::Managed>::DESCRIPTOR.name)()),
-                        quote!((<#name as h::Managed>::DESCRIPTOR.path)()),
-                    ),
-                    false => (
-                        quote!(h::type_name::<#name>()),
-                        quote!(::std::string::String::from(::core::any::type_name::<#name>())),
-                    ),
+                    true => quote!((class #name)),
+                    false => quote!((other #name)),
                 })
             }
         });
-        both.unzip()
-    }
-
-    /// Returns the struct of initial values.
-    fn init(&self) -> TokenStream {
-        let name = &self.input.ident;
-        let vis = &self.input.vis;
-        let init = format_ident!("{}Init", name.unraw());
-        let doc = format!("The values that a new `{name}` is made from.");
-        let first = &self.first;
-        let empty = self.members.is_empty() && self.superclass.is_none();
-        let mut with_scope = self.input.generics.clone();
-        if !empty {
-            with_scope.params.insert(0, syn::parse_quote!('managed));
-        }
-        let (class_impls, types, bounds) = self.input.generics.split_for_impl();
-        let (init_impls, init_types, _) = with_scope.split_for_impl();
-        let mut fields = Vec::new();
-        let mut values = Vec::new();
-        match self.superclass {
-            None => values.push(quote!(#first: header)),
-            Some(ty) => {
-                let text = "The superclass's part.";
-                fields.push(quote! {
-                    #[doc = #text]
-                    #vis #first: <#ty as ::heaphound::support::Create>::Init<'managed>
-                });
-                values.push(quote!(#first: h::Init::build(self.#first, header, filler)));
-            }
-        }
-        for member in &self.members {
-            let (field, ty, field_vis) = (member.name, member.stored(), &member.field.vis);
-            let docs = member
-                .field
-                .attrs
-                .iter()
-                .filter(|it| it.path().is_ident("doc"));
-            let text = format!("Initial `{field}`.");
-            let documented = member
-                .field
-                .attrs
-                .iter()
-                .any(|it| it.path().is_ident("doc"));
-            let doc = (!documented).then(|| quote!(#[doc = #text]));
-            fields.push(quote! {
-                #(#docs)* #doc
-                #field_vis #field: <#ty as ::heaphound::support::Field>::Init<'managed>
-            });
-            values.push(match member.owned {
-                true => quote!(#field: self.#field),
-                false => quote!(#field: <#ty as h::Field>::fill(self.#field, filler)),
-            });
-        }
-        let unused =
-            (values.len() == 1 && self.superclass.is_none()).then(|| quote!(let _ = filler;));
-        quote! {
-            #[doc = #doc]
-            #vis struct #init #init_impls #bounds {
-                #(#fields),*
-            }
-
-            const _: () = {
-                use ::heaphound::support as h;
-
-                impl #class_impls h::Create for #name #types #bounds {
-                    type Init<'managed> = #init #init_types;
-                }
-
-                // SAFETY: the header comes first, and every slot is made by the filler.
-                unsafe impl #init_impls h::Init for #init #init_types #bounds {
-                    type Class = #name #types;
-
-                    #[inline]
-                    fn build(self, header: h::Header, filler: &h::Filler<'_>) -> #name #types {
-                        #unused
-                        #name { #(#values),* }
-                    }
-                }
-            };
-        }
+        arguments.collect()
     }
 }
 
@@ -337,12 +228,23 @@ fn is_managed(generics: &Generics, param: &TypeParam) -> bool {
 }
 
 impl Member<'_> {
-    /// Returns the type that says how the field is stored.
-    fn stored(&self) -> TokenStream {
-        let ty = &self.field.ty;
-        match self.owned {
-            true => quote!(::heaphound::support::Owned<#ty>),
-            false => quote!(#ty),
+    /// Returns what the macro must know of a field.
+    fn passed(&self) -> TokenStream {
+        let (name, text) = (self.name, self.name.unraw().to_string());
+        let Field { attrs, vis, ty, .. } = self.field;
+        let docs: Vec<_> = attrs
+            .iter()
+            .filter(|it| it.path().is_ident("doc"))
+            .collect();
+        let doc = format!("Initial `{name}`.");
+        let doc = docs.is_empty().then(|| quote!(#[doc = #doc]));
+        let stored = match self.owned {
+            true => quote!(owned),
+            false => quote!(itself),
+        };
+        quote! {
+            docs: [#(#docs)* #doc], #vis name: #name, text: #text,
+            stored: #stored, type: #ty
         }
     }
 }

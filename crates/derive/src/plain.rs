@@ -43,42 +43,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let names = variants.iter().map(|variant| variant.unraw().to_string());
     let numbers = 0..=u8::MAX;
     let first = variants[0];
-    let arms = variants
-        .iter()
-        .zip(numbers)
-        .map(|(variant, number)| quote!(#number => #name::#variant));
     Ok(quote! {
-        const _: () = {
-            use ::heaphound::support as h;
-
-            impl h::Plain for #name {
-                type Cell = ::core::sync::atomic::AtomicU8;
-                const KIND: h::PlainKind = h::PlainKind::Enum { variants: &[#(#names),*] };
-
-                #[inline]
-                fn to_bits(self) -> u8 {
-                    self as u8
-                }
-
-                #[inline]
-                fn from_bits(bits: u8) -> Self {
-                    match bits {
-                        #(#arms,)*
-                        _ => #name::#first,
-                    }
-                }
-            }
-
-            // SAFETY: a `repr(u8)` enum is stored as the number of its variant.
-            unsafe impl h::Field for #name {
-                const KIND: h::FieldKind = h::FieldKind::Plain(<Self as h::Plain>::KIND);
-                type Init<'s> = Self;
-
-                #[inline]
-                fn fill(init: Self, _: &h::Filler<'_>) -> Self {
-                    init
-                }
-            }
-        };
+        ::heaphound::support::plain_enum! { #name: #first, #(#variants #names #numbers),* }
     })
 }

@@ -7,12 +7,13 @@
 mod check;
 pub(crate) mod tables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 
 use heaphound_heap::ClassId;
 pub use heaphound_heap::assertion::AssertionKind;
-use heaphound_heap::finding::Fingerprint;
+use heaphound_heap::assertion::never_checked;
+use heaphound_heap::finding::{Finding, Fingerprint};
 
 pub(crate) use self::check::AssertionCheck;
 use self::tables::{Entry, Follows, Pair, SiteId, Table};
@@ -26,6 +27,8 @@ pub(crate) struct Site {
     pub(crate) place: &'static Location<'static>,
     pub(crate) message: Option<String>,
     pub(crate) reaction: Option<Reaction>,
+    /// How often it was used since the last full collection.
+    pub(crate) times: u64,
 }
 
 /// What tells a site from others.
@@ -114,17 +117,18 @@ impl Assertions {
             && last.reaction.is_none()
             && site.reaction.is_none()
         {
+            self.sites[self.last_site as usize].times += 1;
             return self.last_site;
         }
         let reaction = site.reaction.as_ref().map(Reaction::key);
         let key = (site.kind, site.place, site.message.clone(), reaction);
         let known = *self.by_key.entry(key).or_insert(number);
         self.last_site = known;
-        if known != number {
-            return known;
+        if known == number {
+            self.sites.push(site);
         }
-        self.sites.push(site);
-        number
+        self.sites[known as usize].times += 1;
+        known
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -212,6 +216,7 @@ impl Assertions {
     pub(crate) fn checked(&mut self) -> Vec<Site> {
         self.waited = 0;
         self.unchecked = false;
+        self.sites.iter_mut().for_each(|site| site.times = 0);
         if self.sites.len() < self.prune_at.max(1024) {
             return Vec::new();
         }
@@ -260,6 +265,24 @@ impl Assertions {
             .filter_map(|((site, class), it)| Some(((number(site)?, class), it)))
             .collect();
         gone
+    }
+
+    /// What was asserted since the last full collection and is not known to hold, so that nobody has
+    /// checked it: a finding for each site, and what is to happen with it.
+    pub(crate) fn unchecked(&self) -> Vec<(Finding, Reaction)> {
+        let mut left: HashSet<SiteId> = HashSet::new();
+        let objects = self.objects.iter().flat_map(Table::iter);
+        left.extend(objects.map(|entry| entry.site));
+        left.extend(self.pairs.in_force().iter().map(|pair| pair.site));
+        left.extend(self.classes.iter().map(|it| it.site));
+        let sites = self.sites.iter().zip(0..);
+        let sites = sites.filter(|(site, number)| site.times > 0 && left.contains(number));
+        let finding = |(site, number): (&Site, SiteId)| {
+            let times = Some(site.times).filter(|&times| times > 1);
+            let description = never_checked(site.kind, times);
+            (self.finding(description, number), self.reaction(number))
+        };
+        sites.map(finding).collect()
     }
 
     fn reaction(&self, site: SiteId) -> Reaction {

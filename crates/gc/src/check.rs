@@ -316,17 +316,22 @@ impl Heap {
         let made = made.unwrap_or_else(|| {
             let new: Arc<dyn Any + Send + Sync> = Arc::new(make());
             let mut checks = checks.lock().unwrap();
-            checks.companions.entry(key).or_insert(new).clone()
+            let kept = checks.companions.entry(key);
+            let kept = kept.or_insert_with(|| new.clone()).clone();
+            // What is not kept is dropped with nothing locked, too.
+            drop(checks);
+            drop(new);
+            kept
         });
         made.downcast().expect("it is kept under its type")
     }
 }
 
 impl Checks {
-    /// Takes out a check; it is to be dropped when nothing is locked.
-    fn remove(&mut self, number: u64) -> Option<Box<dyn Check + Send>> {
+    /// Takes out a check; it and its listeners are to be dropped when nothing is locked.
+    fn remove(&mut self, number: u64) -> Option<Registered> {
         let place = self.all.iter().position(|it| it.number == number);
-        let gone = place.map(|place| self.all.remove(place).check);
+        let gone = place.map(|place| self.all.remove(place));
         if gone.is_none() && self.taken {
             self.gone.push(number);
         }

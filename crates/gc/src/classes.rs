@@ -146,15 +146,23 @@ impl Classes {
         }
         let superclass = descriptor.superclass.map(|it| self.of(it)).transpose()?;
         let interfaces = self.interfaces(descriptor.interfaces)?;
+        // The program's own code may have a say in them, and may ask for classes.
+        let (name, path) = ((descriptor.name)(), (descriptor.path)());
         let mut names = self.names.lock().unwrap();
         if let Some(&id) = names.typed.get(&key) {
             return Ok(id);
         }
-        let mut fields = match superclass {
-            Some(id) => self.get(id).info.fields.clone(),
-            None => Vec::new(),
+        let (mut fields, mut caption) = match superclass {
+            Some(id) => {
+                let above = &self.get(id).info;
+                (above.fields.clone(), above.caption)
+            }
+            None => (Vec::new(), None),
         };
-        for field in descriptor.fields {
+        for (number, field) in descriptor.fields.iter().enumerate() {
+            if descriptor.caption == Some(number) {
+                caption = Some(fields.len() as u32);
+            }
             let bytes = match field.kind {
                 FieldKind::Plain(kind) => kind.bytes(),
                 _ => 4,
@@ -178,15 +186,15 @@ impl Classes {
         };
         let info = ClassInfo {
             id: ClassId(0),
-            name: (descriptor.name)(),
+            name,
             superclass,
             interfaces,
             is_interface: false,
             fields,
             elements,
+            caption,
         };
-        let origin = Origin::Type((descriptor.path)());
-        let id = self.add(&mut names, info, origin, |info| {
+        let id = self.add(&mut names, info, Origin::Type(path), |info| {
             Class::new(info, descriptor.shape, 0, descriptor)
         })?;
         names.typed.insert(key, id);
@@ -374,6 +382,7 @@ impl NoInstances {
         superclass: None,
         interfaces: &[],
         fields: &[],
+        caption: None,
         drop: None,
     };
 }
@@ -398,5 +407,37 @@ impl Class {
             info,
             sites: Sites::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_class_that_a_header_can_name_is_one_and_the_next_is_refused() {
+        let classes = Classes::new();
+        let info = || ClassInfo {
+            id: ClassId(0),
+            name: "Record".into(),
+            superclass: None,
+            interfaces: Vec::new(),
+            is_interface: false,
+            fields: Vec::new(),
+            elements: None,
+            caption: None,
+        };
+        // As if there were all but two already.
+        classes.names.lock().unwrap().count = MAX_CLASSES - 2;
+        for id in [MAX_CLASSES - 1, MAX_CLASSES] {
+            let class = classes.define(info(), 0).unwrap();
+            assert_eq!(class.id, ClassId(id as u32));
+            assert_eq!(classes.get(class.id).info.name, class.name);
+        }
+        assert_eq!(classes.define(info(), 0).err(), Some(TooManyClasses));
+        assert_eq!(classes.define_interface(info()).err(), Some(TooManyClasses));
+        let typed = classes.of(Object::DESCRIPTOR);
+        assert_eq!(typed.err(), Some(TooManyClasses));
+        assert_eq!(classes.count(), MAX_CLASSES);
     }
 }

@@ -33,9 +33,10 @@
 //! ([`Remark`]): a trace that a check ran in step 5 was cut short by a panic; step 6; step 8.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::Summary;
@@ -56,8 +57,10 @@ use crate::raw::memory::compact;
 use crate::raw::memory::space::Cursor;
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::{Raw, SizeClass, Trace};
+use crate::safepoint::Stop;
 use crate::stats::CollectionStats;
 use crate::summaries::{Measured, SummaryCheck};
+use crate::waits::{CalledOff, Loss};
 
 /// What a collection collects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +131,8 @@ pub(crate) struct Request<'r> {
     pub(crate) bytes: usize,
     /// Watches this one collection, if it is full.
     pub(crate) check: Option<&'r mut dyn Check>,
+    /// What it costs to leave it out.
+    pub(crate) loss: Loss,
 }
 
 impl Request<'_> {
@@ -137,6 +142,10 @@ impl Request<'_> {
             cause,
             bytes: 0,
             check: None,
+            loss: match cause {
+                Cause::Allocation | Cause::Zeal | Cause::OutOfMemory => Loss::Delay,
+                Cause::Request => Loss::Panic,
+            },
         }
     }
 }
@@ -176,17 +185,18 @@ struct Performed {
 
 impl HeapInner {
     /// Collects on behalf of a running mutator. If another one collected while this one waited, that is
-    /// enough for an allocation; all other causes go on until their own collection has taken place.
-    pub(crate) fn collect_with(&self, shared: &MutatorShared, request: Request<'_>) -> Outcome {
+    /// enough for an allocation; all other causes go on until their own collection has taken place, unless it is
+    /// called off.
+    pub(crate) fn collect_with(
+        &self,
+        shared: &MutatorShared,
+        request: Request<'_>,
+    ) -> Result<Outcome, CalledOff> {
         let cause = request.cause;
-        let time_to_safepoint = loop {
-            let stalled = |waited| self.report_stall(waited);
-            let patience = self.config.stall_warning;
-            match self.safepoints.stop(&shared.runs, patience, stalled) {
-                Some(time) => break time,
-                None if cause == Cause::Allocation => return Outcome::default(),
-                None => {}
-            }
+        let Some(time_to_safepoint) =
+            self.stop(shared, request.loss, cause == Cause::Allocation)?
+        else {
+            return Ok(Outcome::default());
         };
         let begin = Instant::now();
         let abort = AbortOnUnwind;
@@ -198,9 +208,52 @@ impl HeapInner {
         if cause == Cause::Allocation {
             self.prepare_nursery();
         }
-        self.report(done.stats);
-        self.announce(done.announcements);
-        done.outcome
+        self.tell(done.stats, done.announcements);
+        Ok(done.outcome)
+    }
+
+    /// Step 12: says what a collection has done and found, with the world running. What is found is announced
+    /// even if whoever hears the statistics panics.
+    fn tell(&self, stats: CollectionStats, announcements: Announcements) {
+        let reported = catch_unwind(AssertUnwindSafe(|| self.report(stats)));
+        self.announce(announcements);
+        if let Err(panic) = reported {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Stops the world and returns how long that took. `None` if another mutator has collected meanwhile, and
+    /// that is enough.
+    fn stop(
+        &self,
+        shared: &MutatorShared,
+        loss: Loss,
+        or_another: bool,
+    ) -> Result<Option<Duration>, CalledOff> {
+        let patience = self.config.stall_warning;
+        let mut report = None;
+        loop {
+            let stalled = |waited| self.report_stall(waited, &mut report);
+            match self.safepoints.stop(&shared.runs, loss, patience, stalled) {
+                Stop::Stopped(time) => return Ok(Some(time)),
+                Stop::ByAnother if or_another => return Ok(None),
+                Stop::ByAnother => {}
+                Stop::CalledOff => {
+                    self.stats.lock().unwrap().put_off_collections += 1;
+                    return Err(CalledOff);
+                }
+            }
+        }
+    }
+
+    /// As [`collect_with`](Self::collect_with), for a program that asked for it.
+    ///
+    /// # Panics
+    /// If the collection is called off.
+    pub(crate) fn collect_or_panic(&self, shared: &MutatorShared, request: Request<'_>) {
+        if self.collect_with(shared, request).is_err() {
+            panic!("{}", CalledOff);
+        }
     }
 
     /// Collects the whole heap and runs `f` before the world runs again: then what is
@@ -221,27 +274,35 @@ impl HeapInner {
             done.stats.pause = begin.elapsed();
             (done, result)
         });
-        self.report(done.stats);
-        self.announce(done.announcements);
+        self.tell(done.stats, done.announcements);
         result
     }
 
     /// Runs `f` while the world is stopped.
+    ///
+    /// # Panics
+    /// If that would mean to wait for ever.
     pub(crate) fn with_stopped_world<R>(&self, shared: &MutatorShared, f: impl FnOnce() -> R) -> R {
+        self.try_with_stopped_world(shared, Loss::Panic, f)
+            .unwrap_or_else(|called_off| panic!("{called_off}"))
+    }
+
+    /// Runs `f` while the world is stopped, unless that would mean to wait for ever.
+    pub(crate) fn try_with_stopped_world<R>(
+        &self,
+        shared: &MutatorShared,
+        loss: Loss,
+        f: impl FnOnce() -> R,
+    ) -> Result<R, CalledOff> {
         struct Resume<'h>(&'h HeapInner, &'h MutatorShared);
         impl Drop for Resume<'_> {
             fn drop(&mut self) {
                 self.0.safepoints.resume(&self.1.runs);
             }
         }
-        let patience = self.config.stall_warning;
-        while self
-            .safepoints
-            .stop(&shared.runs, patience, |waited| self.report_stall(waited))
-            .is_none()
-        {}
+        self.stop(shared, loss, false)?;
         let _resume = Resume(self, shared);
-        f()
+        Ok(f())
     }
 
     /// Steps 1 to 11, with the world stopped.
@@ -515,6 +576,9 @@ impl HeapInner {
 
     /// Step 10.
     fn bury_dead(&self, ground: Ground<'_>) {
+        // Not before: what a finalizer brings back is called as before.
+        let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
+        self.names.follow(&mut now);
         let watched = &mut self.watched.lock().unwrap().old;
         let mut pending = self.pending.lock().unwrap();
         watched.droppables.retain(|&raw| {
@@ -589,6 +653,7 @@ impl HeapInner {
             .collect();
         let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
         self.labels.lock().unwrap().follow(&mut now);
+        self.names.follow(&mut now);
         if cfg!(feature = "assertions") {
             self.assertions.lock().unwrap().follow(&mut now);
             for shared in self.mutators.lock().unwrap().iter() {

@@ -5,6 +5,8 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::waits::CalledOff;
+
 /// A heap could not be built.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -45,6 +47,9 @@ pub enum AttachError {
     /// The thread has stopped the world, to inspect the heap, and would wait for
     /// itself.
     WorldStopped,
+    /// The world of the heap is stopped by a thread that waits, over other threads and heaps, for this
+    /// one. See [`Mutator::blocked`](crate::Mutator::blocked).
+    Deadlock,
 }
 
 impl fmt::Display for AttachError {
@@ -57,6 +62,7 @@ impl fmt::Display for AttachError {
                 )
             }
             Self::WorldStopped => f.write_str("this thread is inspecting the stopped heap"),
+            Self::Deadlock => CalledOff.fmt(f),
         }
     }
 }
@@ -86,10 +92,35 @@ pub(crate) struct Shortage {
     pub(crate) max_bytes: usize,
     pub(crate) classes: Vec<ClassShare>,
     pub(crate) snapshot: Option<Result<PathBuf, String>>,
-    pub(crate) halted: Option<String>,
+    /// Why, if not because live objects take all there is.
+    pub(crate) reason: Option<Reason>,
+}
+
+/// Why there is no memory though there might be some.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// The program is halted, by an assertion that found this.
+    Halted(String),
+    /// Threads that use several heaps would have waited for each other for ever.
+    Uncollected,
+    /// An array has more elements than any can have.
+    TooLong { length: usize, most: usize },
 }
 
 impl OutOfMemory {
+    /// An error that is not about what lives.
+    pub(crate) fn because(asked_bytes: usize, max_bytes: usize, reason: Reason) -> Self {
+        Self(Box::new(Shortage {
+            asked_bytes,
+            live_bytes: 0,
+            external_bytes: 0,
+            max_bytes,
+            classes: Vec::new(),
+            snapshot: None,
+            reason: Some(reason),
+        }))
+    }
+
     /// Bytes that were asked for.
     pub fn asked_bytes(&self) -> usize {
         self.0.asked_bytes
@@ -113,7 +144,10 @@ impl OutOfMemory {
     /// Why the program is halted, if that is why there is no memory: what the assertion that
     /// failed found.
     pub fn halted(&self) -> Option<&str> {
-        self.0.halted.as_deref()
+        match &self.0.reason {
+            Some(Reason::Halted(why)) => Some(why),
+            _ => None,
+        }
     }
 
     /// Where the heap was written, if it was told to be: the file, or why not.
@@ -132,10 +166,21 @@ impl fmt::Display for OutOfMemory {
             max_bytes,
             classes,
             snapshot,
-            halted,
+            reason,
         } = &*self.0;
-        if let Some(why) = halted {
-            return write!(f, "the program is halted: {why}");
+        match reason {
+            None => {}
+            Some(Reason::Halted(why)) => return write!(f, "the program is halted: {why}"),
+            Some(Reason::TooLong { length, most }) => {
+                return write!(f, "an array of {length} elements: the longest has {most}");
+            }
+            Some(Reason::Uncollected) => {
+                return write!(
+                    f,
+                    "out of memory: {asked_bytes} bytes asked, at most {max_bytes} allowed, and the heap \
+                     cannot be collected: {CalledOff}"
+                );
+            }
         }
         write!(
             f,

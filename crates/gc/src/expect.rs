@@ -2,7 +2,6 @@
 
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::sync::MutexGuard;
 use std::thread;
 
 use heaphound_heap::ClassId;
@@ -11,6 +10,7 @@ use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
 use heaphound_heap::path::named;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
+use heaphound_heap::sync::MutexGuard;
 
 use crate::assertions::tables::{Pair, SiteId, TAKEN_BACK};
 use crate::assertions::{AssertionKind, Assertions, ClassAssertion, Site, Standing};
@@ -223,6 +223,7 @@ impl Expecting<'_, '_> {
             place,
             message: self.message.clone(),
             reaction: self.reaction.clone(),
+            times: 0,
         });
         (assertions, site)
     }
@@ -440,6 +441,7 @@ impl Drop for Region<'_> {
                 place: self.place,
                 message: None,
                 reaction: None,
+                times: 0,
             });
             for raw in objects {
                 assertions.add(AssertionKind::Region, site, raw);
@@ -562,5 +564,12 @@ impl Heap {
         drop(assertions);
         // Now that nothing is locked: to drop a callback may run anything.
         drop(before);
+    }
+
+    /// What was asserted since the last full collection, so that nobody has checked it yet: a finding
+    /// for each place. When the heap ends they are announced, as findings are.
+    pub fn unchecked_assertions(&self) -> Vec<Finding> {
+        let unchecked = self.inner().assertions.lock().unwrap().unchecked();
+        unchecked.into_iter().map(|(finding, _)| finding).collect()
     }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -20,7 +20,8 @@ use heaphound_heap::sync::Mutex;
 use crate::assertions::{Forced, Site};
 use crate::heap::{Heap, HeapInner};
 use crate::log::log_line;
-use crate::raw::Raw;
+use crate::panics::{FirstPanic, panics};
+use crate::raw::{Mutator, Raw};
 
 /// What happens when something is found.
 #[derive(Clone, Default)]
@@ -410,20 +411,20 @@ impl HeapInner {
     /// Announces what a collection has found, and does what is to be done: all of it, though a
     /// callback panics.
     pub(crate) fn announce(&self, announcements: Announcements) {
-        let mut panicked = None;
+        let mut panicked = FirstPanic::default();
         let (mut findings, mut bytes) = (0, 0);
         for (finding, reaction) in announcements.reports {
             let fingerprint = finding.fingerprint();
             let text = finding.to_string();
             findings += 1;
             bytes += text.len() as u64;
-            tracing::error!(heap = self.id, kind = %finding.kind, %fingerprint, "{text}");
+            // Whoever listens to the log may panic, as a callback may.
+            panicked.catch(|| {
+                tracing::error!(heap = self.id, kind = %finding.kind, %fingerprint, "{text}");
+            });
             match reaction {
                 Reaction::Log | Reaction::ForceTrue => log_line(format_args!("{text}")),
-                Reaction::Call(call) => {
-                    let called = catch_unwind(AssertUnwindSafe(|| call(&finding)));
-                    panicked = panicked.or(called.err());
-                }
+                Reaction::Call(call) => panicked.catch(|| call(&finding)),
                 Reaction::Halt => {
                     log_line(format_args!("{text}"));
                     let _ = self.halted.set(text);
@@ -432,7 +433,9 @@ impl HeapInner {
             }
         }
         for (fingerprint, message, times) in announcements.repeats {
-            tracing::warn!(heap = self.id, %fingerprint, times, "still: {message}");
+            panicked.catch(|| {
+                tracing::warn!(heap = self.id, %fingerprint, times, "still: {message}");
+            });
             if self.config.log {
                 log_line(format_args!(
                     "still, for the {times}. time: {message} [{fingerprint}]"
@@ -440,7 +443,9 @@ impl HeapInner {
             }
         }
         for (fingerprint, message) in announcements.withdrawn {
-            tracing::info!(heap = self.id, %fingerprint, "no longer: {message}");
+            panicked.catch(|| {
+                tracing::info!(heap = self.id, %fingerprint, "no longer: {message}");
+            });
             if self.config.log {
                 log_line(format_args!("no longer: {message} [{fingerprint}]"));
             }
@@ -450,10 +455,36 @@ impl HeapInner {
             stats.announced_findings += findings;
             stats.announced_bytes += bytes;
         }
-        drop(announcements.gone);
-        if let Some(payload) = panicked {
-            resume_unwind(payload);
+        panicked.catch(|| drop(announcements.gone));
+        panicked.resume();
+    }
+}
+
+impl HeapInner {
+    /// Says what no collection has checked, as the heap ends: silence would look like success.
+    pub(crate) fn announce_unchecked(&self) {
+        // Then the program has other worries, and did not come to its end.
+        if std::thread::panicking() {
+            return;
         }
+        let unchecked = self.assertions.lock().unwrap().unchecked();
+        for (finding, reaction) in unchecked {
+            let text = finding.to_string();
+            // A heap that is being dropped has nobody to hand a panic to.
+            panics(|| tracing::warn!(heap = self.id, kind = %finding.kind, "{text}"));
+            match reaction {
+                Reaction::Call(call) => drop(panics(|| call(&finding))),
+                _ => log_line(format_args!("{text}")),
+            }
+        }
+    }
+}
+
+impl Mutator<'_> {
+    /// All that was found so far: [`Heap::findings`].
+    pub fn findings(&self) -> Vec<Known> {
+        let ledger = self.heap.ledger.lock().unwrap();
+        ledger.known.values().cloned().collect()
     }
 }
 

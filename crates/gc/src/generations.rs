@@ -93,6 +93,7 @@ impl HeapInner {
             }
             // What survived the last collections is too much already.
             Generations::Two(_) if self.is_over_limit() => return Err(Refusal::Full),
+            Generations::Two(_) if self.space.pages.denies() => return Err(Refusal::Full),
             Generations::Two(nursery) => {
                 let cell = size_class.cell_bytes();
                 let chunk = match zeal {
@@ -217,6 +218,7 @@ impl HeapInner {
             }
         }
         self.labels.lock().unwrap().settle(&mut now);
+        self.names.settle(&mut now);
         let counts = (young.objects, young.bytes);
         young.finish(release);
         self.nursery_cycle.fetch_add(1, Relaxed);

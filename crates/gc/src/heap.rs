@@ -13,10 +13,11 @@ use crate::check::Checks;
 use crate::classes::Classes;
 use crate::collect::CollectorState;
 use crate::config::{Config, HeapBuilder};
-use crate::error::{BuildError, OutOfMemory, Shortage};
+use crate::error::{BuildError, OutOfMemory, Reason};
 use crate::findings::Ledger;
 use crate::generations::Generations;
 use crate::labels::Labels;
+use crate::names::Names;
 use crate::raw::marking::finalize::{Pending, Watched};
 use crate::raw::memory::space::Space;
 use crate::raw::mutators::mutator::MutatorShared;
@@ -60,6 +61,7 @@ pub(crate) struct HeapInner {
     pub(crate) ledger: Arc<Mutex<Ledger>>,
     pub(crate) summaries: Mutex<Summaries>,
     pub(crate) labels: Mutex<Labels>,
+    pub(crate) names: Names,
     /// An assertion failed that is to halt the program: why.
     pub(crate) halted: OnceLock<String>,
     pub(crate) stats: Mutex<HeapStats>,
@@ -104,8 +106,12 @@ impl Heap {
             commit(NURSERY_START, nursery_bytes)?;
             commit(CARDS_START, (MATURE_START + capacity) / CARD)?;
         }
-        let pages =
-            Pages::new(memory, base, capacity, config.max_bytes).map_err(BuildError::System)?;
+        let pages = Pages::new(memory, base, capacity, config.max_bytes, nursery_bytes)
+            .map_err(BuildError::System)?;
+        if !pages.has_reserve() {
+            let refused = std::io::ErrorKind::OutOfMemory;
+            return Err(BuildError::System(refused.into()));
+        }
         let limit = config.max_bytes - nursery_bytes;
         let budget = crate::policy::next_budget(&config, 0);
         let space = Space::new(pages, base, limit, budget);
@@ -129,6 +135,7 @@ impl Heap {
             ledger: Arc::default(),
             summaries: Mutex::default(),
             labels: Mutex::default(),
+            names: Names::default(),
             halted: OnceLock::new(),
             stats: Mutex::default(),
             collections: AtomicU64::new(0),
@@ -152,6 +159,13 @@ impl Heap {
         self.inner.stats.lock().unwrap().clone()
     }
 
+    /// For tests: from now on that many demands for memory are granted, and then none, until this is called
+    /// again. Returns how many would still have been granted. `u64::MAX` is without end.
+    #[doc(hidden)]
+    pub fn grant_memory(&self, demands: u64) -> u64 {
+        self.inner.space.pages.grant(demands)
+    }
+
     /// Bytes of memory that objects take now, free space between them included.
     pub fn heap_bytes(&self) -> usize {
         self.inner.heap_bytes()
@@ -160,6 +174,7 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
+        self.inner.announce_unchecked();
         // Nobody else has it: mutators borrow the heap.
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.drop_all();
@@ -183,15 +198,9 @@ impl HeapInner {
         let Some(why) = self.halted.get().filter(|_| self.config.halt_with_errors) else {
             return Ok(());
         };
-        Err(OutOfMemory(Box::new(Shortage {
-            asked_bytes,
-            live_bytes: 0,
-            external_bytes: 0,
-            max_bytes: self.config.max_bytes,
-            classes: Vec::new(),
-            snapshot: None,
-            halted: Some(why.clone()),
-        })))
+        let reason = Reason::Halted(why.clone());
+        let max_bytes = self.config.max_bytes;
+        Err(OutOfMemory::because(asked_bytes, max_bytes, reason))
     }
 
     /// Collections of both kinds so far.

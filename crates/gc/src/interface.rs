@@ -176,6 +176,7 @@ pub(crate) fn interface_info(name: String, extends: Vec<ClassId>) -> ClassInfo {
         is_interface: true,
         fields: Vec::new(),
         elements: None,
+        caption: None,
     }
 }
 

@@ -24,7 +24,9 @@ mod interface;
 mod labels;
 mod log;
 mod marking;
+mod names;
 mod out_of_memory;
+mod panics;
 mod policy;
 mod probes;
 #[allow(unsafe_code)]
@@ -33,6 +35,7 @@ mod safepoint;
 mod sites;
 mod stats;
 mod summaries;
+mod waits;
 
 pub use assertions::AssertionKind;
 pub use check::{Check, Counted, Every, Needs, Registration};
@@ -44,6 +47,8 @@ pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
 pub use interface::{ClassHandle, DynInterface, Interface, InterfaceBuilder, InterfaceDescriptor};
 pub use probes::Asking;
+#[doc(hidden)]
+pub use raw::derived;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
     Header, Init, Instance, Local, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, Owned,

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use tracing::dispatcher;
 
 use crate::heap::HeapInner;
 use crate::stats::CollectionStats;
@@ -33,23 +36,33 @@ impl HeapInner {
         }
     }
 
-    /// Names the mutators that a collection has been waiting for.
-    pub(crate) fn report_stall(&self, waited: Duration) {
+    /// Names the mutators that a collection has been waiting for. A thread of its own says it: whoever listens
+    /// may take his time, and use heaps, and this thread has a world half stopped. Nothing is said while
+    /// the last `report` has not come to its end.
+    pub(crate) fn report_stall(&self, waited: Duration, report: &mut Option<JoinHandle<()>>) {
+        if report.as_ref().is_some_and(|it| !it.is_finished()) {
+            return;
+        }
         let mutators = self.mutators.lock().unwrap();
-        let names: Vec<_> = mutators
-            .iter()
-            .filter(|shared| shared.runs.load(Relaxed))
-            .map(|shared| shared.name.as_str())
-            .collect();
+        let running = mutators.iter().filter(|it| it.runs.load(Relaxed));
+        let names: Vec<_> = running.map(|it| it.name.as_str()).collect();
         let names = names.join(", ");
         drop(mutators);
+        let (heap, log) = (self.id, self.config.log);
         let waited_ms = waited.as_millis() as u64;
-        tracing::warn!(heap = self.id, waited_ms, mutators = %names, "mutators stall a collection");
-        if self.config.log {
-            log_line(format_args!(
-                "a collection has waited {waited_ms} ms for: {names}"
-            ));
-        }
+        let say = move || {
+            tracing::warn!(heap, waited_ms, mutators = %names, "mutators stall a collection");
+            if log {
+                log_line(format_args!(
+                    "a collection has waited {waited_ms} ms for: {names}"
+                ));
+            }
+        };
+        // To those who listen to this thread.
+        let listener = dispatcher::get_default(Clone::clone);
+        let say = move || dispatcher::with_default(&listener, say);
+        // Without a thread nothing is said: that must not end a collection.
+        *report = thread::Builder::new().spawn(say).ok();
     }
 }
 

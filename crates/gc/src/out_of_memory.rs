@@ -4,7 +4,7 @@ use heaphound_heap::ClassId;
 
 use crate::check::{Check, Counted, Needs};
 use crate::collect::{Cause, Kind, Request};
-use crate::error::{ClassShare, OutOfMemory, Shortage};
+use crate::error::{ClassShare, OutOfMemory, Reason, Shortage};
 use crate::findings::Found;
 use crate::heap::HeapInner;
 use crate::raw::{MarkedHeap, Mutator, PlainData};
@@ -45,13 +45,12 @@ impl HeapInner {
         asked_bytes: usize,
     ) -> OutOfMemory {
         let mut census = Census::default();
-        self.collect_with(
-            mutator.shared,
-            Request {
-                check: Some(&mut census),
-                ..Request::new(Kind::Full, Cause::OutOfMemory)
-            },
-        );
+        let request = Request {
+            check: Some(&mut census),
+            ..Request::new(Kind::Full, Cause::OutOfMemory)
+        };
+        // If it is called off, the error has less to say.
+        let _ = self.collect_with(mutator.shared, request);
         let mut classes = census.classes;
         classes.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
         classes.truncate(5);
@@ -62,10 +61,22 @@ impl HeapInner {
             max_bytes: self.config.max_bytes,
             classes,
             snapshot: self.write_snapshot(mutator),
-            halted: None,
+            reason: None,
         }));
         tracing::error!(heap = self.id, "{error}");
         error
+    }
+
+    /// The error of an allocation for which a collection was needed that was called off.
+    pub(crate) fn uncollected(&self, asked_bytes: usize) -> OutOfMemory {
+        let reason = Reason::Uncollected;
+        OutOfMemory::because(asked_bytes, self.config.max_bytes, reason)
+    }
+
+    /// The error for an array that no heap can hold.
+    pub(crate) fn too_long(&self, length: usize, most: usize, asked_bytes: usize) -> OutOfMemory {
+        let reason = Reason::TooLong { length, most };
+        OutOfMemory::because(asked_bytes, self.config.max_bytes, reason)
     }
 
     fn write_snapshot(

@@ -12,6 +12,7 @@ use heaphound_heap::root::Part;
 use heaphound_snapshot::{Format, write_file};
 
 use crate::raw::{Mutator, ObjectId, PlainData, StoppedHeap, Subject};
+use crate::waits::{CalledOff, Loss};
 
 /// A stopped heap that questions are asked of: [`Probes`], and the way from locals and
 /// handles to the objects that they speak of.
@@ -71,10 +72,15 @@ impl Mutator<'_> {
     /// person: in the compact binary form if its name ends in `.hhs`, else as heap text.
     ///
     /// # Errors
-    /// If the file cannot be written; one that was there is then as it was.
+    /// If the file cannot be written; one that was there is then as it was. If threads that use several heaps would
+    /// wait for each other for ever; see [`Mutator::blocked`].
     pub fn write_heap(&mut self, path: impl AsRef<Path>, plain: PlainData) -> io::Result<()> {
         let path = path.as_ref();
-        let snapshot = self.capture(plain);
+        let threads = self.heap.config.collector_threads;
+        let captured = self.try_inspect(Loss::Error, |view| view.capture(&plain, threads));
+        let deadlock =
+            |called_off: CalledOff| io::Error::new(io::ErrorKind::Deadlock, called_off.to_string());
+        let snapshot = captured.map_err(deadlock)?;
         let format = Format::from_path(path).unwrap_or(Format::Text);
         // Others may collect while the file is written.
         self.blocked(|| write_file(path, &snapshot, format, &mut |_, _| {}))?;

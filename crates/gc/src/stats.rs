@@ -108,6 +108,9 @@ pub struct HeapStats {
     pub longest_pause: Duration,
     /// The longest wait for mutators to stop.
     pub longest_time_to_safepoint: Duration,
+    /// Collections and stops that were left out because threads that use several heaps would have waited for
+    /// each other for ever; see [`Mutator::blocked`](crate::Mutator::blocked).
+    pub put_off_collections: u64,
     /// Finalizers and drops that panicked; each was logged.
     pub panicked_finalizers: u64,
     /// Findings that were announced, each as often as it was.

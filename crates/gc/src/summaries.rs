@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "export")]
 use heaphound_analysis::export::Picture;
-use heaphound_analysis::shape::{self, Backbones, Measure, degrees, matches};
+use heaphound_analysis::shape::{self, Backbones, Measure, degrees, sums};
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::Summary;
 use heaphound_heap::ClassInfo;
@@ -175,10 +175,11 @@ impl HeapInner {
         let slots = &summaries.slots;
         let classes: Vec<ClassInfo> = self.classes.iter().map(|it| it.info.clone()).collect();
         let now = Backbones::find(summary, &classes, slots);
-        if assumed.backbones.cover(&now, summary, slots) {
+        let gave_up = marking.counts.shapings.iter().any(Shaping::gave_up);
+        if !gave_up && assumed.backbones.cover(&now, summary, slots) {
             return None;
         }
-        summaries.backbones.learn(&now, summary, slots);
+        summaries.backbones.learn(&now, summary, &classes, slots);
         Some(Setup {
             classes: self.classes.count(),
             places: Places::new(ground, &summaries.slots),
@@ -199,17 +200,19 @@ impl HeapInner {
         let measured = self.with_marked(|view| {
             let classes = view.classes();
             let now = Backbones::find(summary, classes, slots);
-            let counted =
-                counted.filter(|(assumed, _)| assumed.backbones.cover(&now, summary, slots));
+            let counted = counted.filter(|(assumed, workers)| {
+                let gave_up = workers.iter().any(Shaping::gave_up);
+                !gave_up && assumed.backbones.cover(&now, summary, slots)
+            });
             let recounted = recounted || counted.is_none();
-            let (degrees, matches) = match counted {
+            let (degrees, sums) = match counted {
                 Some((assumed, workers)) => Shaping::merge(workers, assumed, &now),
                 None => {
-                    learned.learn(&now, summary, slots);
-                    (degrees(view, &now), matches(view, &now))
+                    learned.learn(&now, summary, classes, slots);
+                    (degrees(view, &now), sums(view, &now))
                 }
             };
-            let measures = shape::measure(summary, classes, slots, &now, &degrees, Some(&matches));
+            let measures = shape::measure(summary, classes, slots, &now, &degrees, Some(&sums));
             Measured {
                 backbones: now,
                 measures,

@@ -74,12 +74,21 @@ pub struct ClassInfo {
     pub fields: Vec<FieldInfo>,
     /// What an array of this class holds, if it is one.
     pub elements: Option<Elements>,
+    /// The field that tells instances apart for a person, an index into `fields`: reports show it
+    /// beside their names. Plain data, or a reference to a string. A subclass has that of its
+    /// superclass, unless it has its own.
+    pub caption: Option<u32>,
 }
 
 impl ClassInfo {
     /// The fields that hold references, in declaration order.
     pub fn slots(&self) -> impl Iterator<Item = &FieldInfo> {
         self.fields.iter().filter(|field| field.kind.is_slot())
+    }
+
+    /// The field that reports show beside the names of instances.
+    pub fn caption_field(&self) -> Option<&FieldInfo> {
+        self.fields.get(self.caption? as usize)
     }
 
     /// The field of that name.

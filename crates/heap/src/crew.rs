@@ -4,7 +4,8 @@
 //! collection, but whoever waits for a pool may be given other work meanwhile, and a
 //! collection must run nothing but itself.
 
-use std::panic::resume_unwind;
+use std::iter;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
@@ -25,10 +26,13 @@ pub fn run<R: Send>(
                 .ok()
         };
         let others: Vec<_> = (1..workers).filter_map(spawn).collect();
-        let mut results = vec![work(0)];
-        let joined = others.into_iter().map(|other| other.join());
-        results.extend(joined.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))));
-        results
+        let mine = catch_unwind(AssertUnwindSafe(|| work(0)));
+        // All are joined before a panic goes on: how a scope waits is hidden from ThreadSanitizer.
+        let others = others.into_iter().map(|other| other.join());
+        let joined: Vec<_> = iter::once(mine).chain(others).collect();
+        let result =
+            |joined: thread::Result<R>| joined.unwrap_or_else(|panic| resume_unwind(panic));
+        joined.into_iter().map(result).collect()
     })
 }
 

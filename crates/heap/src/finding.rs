@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::root::{Root, RootKind};
+use crate::shorten::{Piece, shorten};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -37,6 +38,30 @@ pub struct Named {
     pub name: String,
     /// `Node`
     pub class: String,
+    /// What tells it from others of its class for a person, where that is known:
+    /// `title="preferences"`.
+    pub caption: Option<String>,
+}
+
+impl Named {
+    /// An object without a caption.
+    pub fn new(name: impl Into<String>, class: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            class: class.into(),
+            caption: None,
+        }
+    }
+}
+
+impl fmt::Display for Named {
+    /// `Node#17`, `Window#2 (title="preferences")`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.caption {
+            None => f.write_str(&self.name),
+            Some(caption) => write!(f, "{} ({caption})", self.name),
+        }
+    }
 }
 
 /// A way through the heap: from a root, or from an object if `root` is none.
@@ -48,6 +73,35 @@ pub struct Path {
     pub first: Named,
     /// How it goes on.
     pub hops: Vec<Hop>,
+    /// What `hops` does not list, if the path is very long.
+    pub left_out: Option<LeftOut>,
+}
+
+/// Hops in the middle of a very long path that are not listed: it takes memory and time to name
+/// them, and nobody reads them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LeftOut {
+    /// How many hops are listed before them.
+    pub after: usize,
+    /// How many there are.
+    pub hops: usize,
+}
+
+/// As many hops are left out, or a multiple of it. All numbers up to [`LONGEST_PERIOD`] divide
+/// it, so that a part that repeats goes on in step behind them.
+const LEFT_OUT_STEP: usize = 840;
+
+impl LeftOut {
+    /// What is left out of a path with that number of hops.
+    pub fn of(hops: usize) -> Option<Self> {
+        let after = LEFT_OUT_STEP / 2;
+        let spare = hops.checked_sub(2 * after)?;
+        let left_out = spare - spare % LEFT_OUT_STEP;
+        (left_out > 0).then_some(Self {
+            after,
+            hops: left_out,
+        })
+    }
 }
 
 /// A step of a path: through a slot of the object before to the next.
@@ -62,9 +116,24 @@ pub struct Hop {
 }
 
 impl Path {
+    /// A path with all its hops.
+    pub fn new(root: Option<Root>, first: Named, hops: Vec<Hop>) -> Self {
+        Self {
+            root,
+            first,
+            hops,
+            left_out: None,
+        }
+    }
+
     /// The object that the path leads to.
     pub fn last(&self) -> &Named {
         self.hops.last().map_or(&self.first, |hop| &hop.to)
+    }
+
+    /// How many hops it has, listed or not.
+    pub fn length(&self) -> usize {
+        self.hops.len() + self.left_out.map_or(0, |it| it.hops)
     }
 }
 
@@ -79,13 +148,17 @@ impl fmt::Display for Hop {
 }
 
 impl fmt::Display for Path {
+    /// On one line. Parts that repeat are counted, and the middle of a long path is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(root) = &self.root {
             write!(f, "{root} → ")?;
         }
-        write!(f, "{}", self.first.name)?;
-        for hop in &self.hops {
-            write!(f, " {hop} → {}", hop.to.name)?;
+        write!(f, "{}", self.first)?;
+        for piece in shorten(self) {
+            match piece {
+                Piece::Hop(hop) => write!(f, " {hop} → {}", hop.to)?,
+                piece => write!(f, " ({piece})")?,
+            }
         }
         Ok(())
     }
@@ -111,6 +184,9 @@ pub enum Shows {
     Example,
     /// How this number of objects are held, each in its own place.
     Group(usize),
+    /// The way to what grows. A static that it starts from counts in the fingerprint: two structures of
+    /// the same classes are two causes.
+    Growth,
     /// What this text says: `thread:worker-1 reaches it`.
     Text(String),
 }
@@ -121,6 +197,7 @@ impl fmt::Display for Shows {
             Self::Way => Ok(()),
             Self::Example => f.write_str("for example"),
             Self::Group(count) => write!(f, "{count} held like this"),
+            Self::Growth => f.write_str("it grows through"),
             Self::Text(text) => f.write_str(text),
         }
     }
@@ -145,6 +222,12 @@ impl Evidence {
         Self { shows, path }
     }
 
+    /// The way to what grows.
+    pub fn growth(path: Path) -> Self {
+        let shows = Shows::Growth;
+        Self { shows, path }
+    }
+
     /// Returns a path that shows what a text says. Without a text, it is a way.
     pub fn labelled(text: impl Into<String>, path: Path) -> Self {
         let text = text.into();
@@ -158,7 +241,8 @@ impl Evidence {
 
 /// What a person would know a finding by, from run to run: a hash of its kind, of the class that
 /// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
-/// repeats. Roots do not either, but what a stack slot holds is told from what others do. Where there
+/// repeats. Roots do not either, but what a stack slot holds is told from what others do, and a static
+/// through which something grows from others. Where there
 /// is no class, object or path, its message counts. Examples do not count. That a rule does not hold
 /// is known by the rule alone: what breaks it, and how much does, may be another thing each time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -232,7 +316,11 @@ impl Finding {
                 hash.text(&self.message);
             }
         }
-        for Evidence { path, .. } in evidence() {
+        for Evidence { shows, path } in evidence() {
+            let root = path.root.as_ref().filter(|_| *shows == Shows::Growth);
+            if let Some(root) = root.filter(|it| it.kind == RootKind::Static) {
+                hash.text(&root.name);
+            }
             hash.path(path);
         }
         Fingerprint(hash.0)
@@ -240,7 +328,7 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// The finding in plain text, without colours or shortening.
+    /// The finding in plain text, without colours.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} [{}]", self.severity, self.message, self.kind)?;
         for Evidence { shows, path } in &self.evidence {
@@ -275,7 +363,7 @@ pub fn group(paths: Vec<Path>) -> Vec<(usize, Path)> {
 }
 
 /// The longest repeating part of a path that is recognised as such.
-const LONGEST_PERIOD: usize = 8;
+pub(crate) const LONGEST_PERIOD: usize = 8;
 
 /// The same steps with each run of equal parts, short ones first, reduced to one.
 fn collapse<T: PartialEq>(mut steps: Vec<T>) -> Vec<T> {
@@ -334,10 +422,7 @@ mod tests {
     use super::*;
 
     fn named(class: &str, number: usize) -> Named {
-        Named {
-            name: format!("{class}#{number}"),
-            class: class.into(),
-        }
+        Named::new(format!("{class}#{number}"), class)
     }
 
     fn list(nodes: usize, first: usize) -> Finding {
@@ -348,12 +433,41 @@ mod tests {
         };
         let mut finding = Finding::new("shared", Severity::Warning, "");
         finding.objects = vec![named("Node", nodes)];
-        finding.evidence = vec![Evidence::way(Path {
-            root: Some(Root::new(RootKind::Static, "list")),
-            first: named("Node", first),
-            hops: (first + 1..first + nodes).map(hop).collect(),
-        })];
+        finding.evidence = vec![Evidence::way(Path::new(
+            Some(Root::new(RootKind::Static, "list")),
+            named("Node", first),
+            (first + 1..first + nodes).map(hop).collect(),
+        ))];
         finding
+    }
+
+    /// The same without what is left out of it.
+    fn cut(mut finding: Finding) -> Finding {
+        let path = &mut finding.evidence[0].path;
+        path.left_out = LeftOut::of(path.hops.len());
+        if let Some(LeftOut { after, hops }) = path.left_out {
+            path.hops.drain(after..after + hops);
+        }
+        finding
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_path_does_not_change_its_fingerprint() {
+        for nodes in [2, 840, 1_679, 1_680, 1_681, 1_682, 5_000, 5_007] {
+            let whole = list(nodes, 1);
+            for period in 1..=LONGEST_PERIOD {
+                let mut whole = whole.clone();
+                for (i, hop) in whole.evidence[0].path.hops.iter_mut().enumerate() {
+                    hop.slot = format!("slot{}", i % period);
+                }
+                let cut = cut(whole.clone());
+                assert_eq!(cut.fingerprint(), whole.fingerprint());
+                let path = &cut.evidence[0].path;
+                assert_eq!(path.length(), nodes - 1);
+                assert!(path.hops.len() < 1_680);
+                assert!(cut.to_string().len() < 2_000, "{cut}");
+            }
+        }
     }
 
     #[test]

@@ -21,8 +21,10 @@ pub mod overhead;
 pub mod path;
 pub mod pool;
 pub mod probe;
+pub mod quotes;
 pub mod root;
 pub mod set;
+pub mod shorten;
 pub mod snapshot;
 #[doc(hidden)]
 pub mod sync;

@@ -1,15 +1,18 @@
 //! Paths: the way from a root to an object, decided canonically.
 //!
 //! A search is breadth first, from the roots in the order of kind, name and index,
-//! and through slots in their order, on one thread. So a path is as short as any, and
-//! the same whatever a parallel trace did before.
+//! and through slots in their order, on one thread. So a path is the same whatever a parallel trace
+//! did before. It is as short as any that starts where it may, with one preference: where a path
+//! leads from something other than a stack, none from a stack is told. What a local holds is let
+//! go when its scope ends, and it may be one that the program does not use any more; a static or a
+//! handle is why the object stays.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use crate::finding::{Hop, Named, Path};
-use crate::root::{Root, RootSet};
+use crate::finding::{Hop, LeftOut, Named, Path};
+use crate::root::{Root, RootKind, RootSet};
 use crate::set::ObjectSet;
 use crate::trace::{Traceable, Visits};
 use crate::view::{HeapView, Place};
@@ -26,32 +29,38 @@ pub struct Trail<O> {
 }
 
 impl<O: Copy> Trail<O> {
-    /// The path in names.
+    /// The path in names. The middle of a very long one is left out.
     pub fn describe<V: HeapView<Object = O>>(&self, view: &V) -> Path {
-        let named = |object| named(view, object);
-        let hops = self
-            .places
-            .iter()
-            .zip(&self.objects)
-            .zip(&self.objects[1..]);
+        let left_out = LeftOut::of(self.places.len());
+        let told = self.places.iter().enumerate();
+        let told = told.filter(|&(number, _)| is_told(left_out, number));
         Path {
             root: self.root.clone(),
-            first: named(self.objects[0]),
-            hops: hops
-                .map(|((&place, &from), &to)| {
-                    let class = view.class(view.class_of(from));
-                    let (slot, index) = match place {
-                        Place::Field(i) => (class.fields[i as usize].name.clone(), None),
-                        Place::Element(i) => (String::new(), Some(i)),
-                    };
-                    Hop {
-                        slot,
-                        index,
-                        to: named(to),
-                    }
-                })
+            first: named(view, self.objects[0]),
+            hops: told
+                .map(|(at, &place)| hop(view, self.objects[at], place, self.objects[at + 1]))
                 .collect(),
+            left_out,
         }
+    }
+}
+
+/// Whether a hop is listed, by its number from 0.
+fn is_told(left_out: Option<LeftOut>, number: usize) -> bool {
+    left_out.is_none_or(|it| number < it.after || number >= it.after + it.hops)
+}
+
+/// A step through a slot.
+fn hop<V: HeapView>(view: &V, from: V::Object, place: Place, to: V::Object) -> Hop {
+    let class = view.class(view.class_of(from));
+    let (slot, index) = match place {
+        Place::Field(i) => (class.fields[i as usize].name.clone(), None),
+        Place::Element(i) => (String::new(), Some(i)),
+    };
+    Hop {
+        slot,
+        index,
+        to: named(view, to),
     }
 }
 
@@ -60,6 +69,7 @@ pub fn named<V: HeapView>(view: &V, object: V::Object) -> Named {
     Named {
         name: view.name_of(object),
         class: view.class(view.class_of(object)).name.clone(),
+        caption: view.caption_of(object),
     }
 }
 
@@ -108,8 +118,8 @@ impl<O: Copy + Eq + Hash> Origin<'_, O> {
         }
     }
 
-    /// The roots to start from and what they refer to, in canonical order; no root and each
-    /// object once where paths start at objects.
+    /// The roots to start from and what they refer to, in canonical order but with stacks last; no
+    /// root and each object once where paths start at objects.
     fn named_starts<V: HeapView<Object = O>>(&self, view: &V) -> Vec<(Option<Root>, O)> {
         let mut starts = Vec::new();
         match self {
@@ -124,11 +134,25 @@ impl<O: Copy + Eq + Hash> Origin<'_, O> {
                 }
             }),
         }
+        // Stable: among themselves they keep their order.
+        starts.sort_by_key(is_on_stack);
         starts
     }
 }
 
-/// The shortest path to an object.
+/// Whether a path that starts there starts at a local.
+fn is_on_stack<O>((root, _): &(Option<Root>, O)) -> bool {
+    root.as_ref()
+        .is_some_and(|root| root.kind == RootKind::ThreadStack)
+}
+
+/// Starts that are not on stacks, and those that are.
+fn by_preference<O>(starts: &[(Option<Root>, O)]) -> [&[(Option<Root>, O)]; 2] {
+    let (lasting, stacks) = starts.split_at(starts.partition_point(|it| !is_on_stack(it)));
+    [lasting, stacks]
+}
+
+/// The shortest path to an object; from a stack only if there is no other.
 pub fn shortest<T: Traceable>(
     view: &T,
     visits: &mut T::Visits<'_>,
@@ -160,7 +184,7 @@ pub struct Reached<'s, T: Traceable> {
     /// An object, and which one before it in this list led to it.
     queue: Vec<(T::Object, u32)>,
     found: HashMap<T::Object, u32>,
-    /// The first slot of an object that leads to each other one, for objects on paths that
+    /// The first slot of an array that leads to each other object, for arrays on paths that
     /// were told: many paths may go through one long array.
     places: RefCell<HashMap<T::Object, FirstPlaces<T::Object>>>,
 }
@@ -206,21 +230,25 @@ impl<'s, T: Traceable> Reached<'s, T> {
         }
         let starts = search.from.named_starts(view);
         let mut queue: Vec<(T::Object, u32)> = Vec::new();
-        for &(_, object) in &starts {
-            if visits.set(object, mark) {
-                queue.push((object, START));
-            }
-        }
         let mut next = 0;
-        while next < queue.len() && !is_over {
-            let (object, _) = queue[next];
-            is_over = is_last(next as u32, object);
-            view.for_each_target(object, |to| {
-                if visits.set(to, mark) {
-                    queue.push((to, next as u32));
+        // What no other root leads to is reached from a stack by a path that meets nothing of
+        // what they lead to, so that it is a shortest one although all that has been marked.
+        for starts in by_preference(&starts) {
+            for &(_, object) in starts {
+                if visits.set(object, mark) {
+                    queue.push((object, START));
                 }
-            });
-            next += 1;
+            }
+            while next < queue.len() && !is_over {
+                let (object, _) = queue[next];
+                is_over = is_last(next as u32, object);
+                view.for_each_target(object, |to| {
+                    if visits.set(to, mark) {
+                        queue.push((to, next as u32));
+                    }
+                });
+                next += 1;
+            }
         }
         Self {
             view,
@@ -268,18 +296,57 @@ impl<'s, T: Traceable> Reached<'s, T> {
         self.order(target)?;
         let mut objects: Vec<T::Object> = self.back(target).collect();
         objects.reverse();
-        let mut starts = self.starts.iter();
-        let first = starts.find(|(_, start)| *start == objects[0]);
         let hops = objects.iter().zip(&objects[1..]);
         Some(Trail {
-            root: first.expect("the search started there").0.clone(),
+            root: self.root_of(objects[0]),
             places: hops.map(|(&from, &to)| self.place(from, to)).collect(),
             objects,
         })
     }
 
+    /// The path to one of the targets in names: what its trail describes, in less time and memory
+    /// where that is very long.
+    pub fn path(&self, target: T::Object) -> Option<Path> {
+        let hops = self.back(target).count().checked_sub(1)?;
+        let left_out = LeftOut::of(hops);
+        // The ends of hops that are listed, from the last.
+        let is_end = |at: usize| is_told(left_out, at) || at > 0 && is_told(left_out, at - 1);
+        let objects = self.back(target).enumerate();
+        let objects = objects.map(|(from_last, object)| (hops - from_last, object));
+        let mut objects: Vec<(usize, T::Object)> = objects.filter(|&(at, _)| is_end(at)).collect();
+        objects.reverse();
+        let pairs = objects.windows(2).filter(|it| it[0].0 + 1 == it[1].0);
+        let hop = |it: &[(usize, T::Object)]| {
+            let (from, to) = (it[0].1, it[1].1);
+            hop(self.view, from, self.place(from, to), to)
+        };
+        Some(Path {
+            root: self.root_of(objects[0].1),
+            first: named(self.view, objects[0].1),
+            hops: pairs.map(hop).collect(),
+            left_out,
+        })
+    }
+
+    /// The root that a path starts from, given its first object.
+    fn root_of(&self, first: T::Object) -> Option<Root> {
+        let mut starts = self.starts.iter();
+        let start = starts.find(|(_, start)| *start == first);
+        start.expect("the search started there").0.clone()
+    }
+
     /// The first slot of an object that refers to another.
     fn place(&self, from: T::Object, to: T::Object) -> Place {
+        let class = self.view.class(self.view.class_of(from));
+        if class.elements.is_none() {
+            let mut first = None;
+            self.view.for_each_strong_edge(from, |place, it| {
+                if it == to {
+                    first.get_or_insert(place);
+                }
+            });
+            return first.expect("the search went there");
+        }
         let mut places = self.places.borrow_mut();
         let places = places.entry(from).or_insert_with(|| {
             let mut first = HashMap::new();
@@ -308,6 +375,18 @@ impl<'s, T: Traceable> Arrivals<'s, T> {
         targets: &[T::Object],
         most: usize,
     ) -> Self {
+        Self::of_edges(view, visits, search, targets, most, |_, _| true)
+    }
+
+    /// The same, where only some edges count.
+    pub fn of_edges(
+        view: &'s T,
+        visits: &mut T::Visits<'_>,
+        search: &Search<'_, T::Object>,
+        targets: &[T::Object],
+        most: usize,
+        counts: impl Fn(T::Object, Place) -> bool,
+    ) -> Self {
         let targets = targets.iter().map(|&target| (target, Vec::new()));
         let mut edges: HashMap<T::Object, Vec<(T::Object, Place)>> = targets.collect();
         let mut found: HashMap<T::Object, u32> = HashMap::new();
@@ -319,6 +398,7 @@ impl<'s, T: Traceable> Arrivals<'s, T> {
                 view.for_each_strong_edge(object, |place, to| {
                     if let Some(edges) = edges.get_mut(&to)
                         && edges.len() < most
+                        && counts(object, place)
                     {
                         edges.push((object, place));
                         found.insert(object, number);
@@ -338,13 +418,13 @@ impl<'s, T: Traceable> Arrivals<'s, T> {
     }
 
     /// A path to one of the targets for each of these edges.
-    pub fn trails(&self, target: T::Object) -> impl Iterator<Item = Trail<T::Object>> {
+    pub fn paths(&self, target: T::Object) -> impl Iterator<Item = Path> {
         let edges = self.edges(target).iter();
         edges.filter_map(move |&(source, place)| {
-            let mut trail = self.reached.trail(source)?;
-            trail.places.push(place);
-            trail.objects.push(target);
-            Some(trail)
+            let mut path = self.reached.path(source)?;
+            path.hops
+                .push(hop(self.reached.view, source, place, target));
+            Some(path)
         })
     }
 }
@@ -352,7 +432,7 @@ impl<'s, T: Traceable> Arrivals<'s, T> {
 /// Several paths to one object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trails<O> {
-    /// Shortest first; equally long ones by their roots and slots.
+    /// Those that start at locals last; shortest first; equally long ones by their roots and slots.
     pub trails: Vec<Trail<O>>,
     /// Whether these are all.
     pub complete: bool,
@@ -401,49 +481,48 @@ fn up_to<V: HeapView>(
     };
     let mut steps = 0;
     let mut objects_found = 0;
-    let mut length = match starts.iter().map(|(_, start)| near[start]).min() {
-        Some(least) => least,
-        None => {
-            found.complete = true;
-            return found;
-        }
-    };
-    loop {
-        let mut cut = false;
-        for (root, start) in &starts {
-            let mut walk = Walk {
-                view,
-                near: &near,
-                target,
-                length,
-                path: vec![*start],
-                on_path: HashSet::from([*start]),
-                places: Vec::new(),
-                cut: &mut cut,
-                steps: &mut steps,
-                // A shortest path has no dead ends beside it; it is always found.
-                may_give_up: !found.trails.is_empty(),
-            };
-            walk.run(|objects, places| {
-                found.trails.push(Trail {
-                    root: root.clone(),
-                    objects: objects.to_vec(),
-                    places: places.to_vec(),
+    for starts in by_preference(&starts) {
+        let Some(mut length) = starts.iter().map(|(_, start)| near[start]).min() else {
+            continue;
+        };
+        loop {
+            let mut cut = false;
+            for (root, start) in starts {
+                let mut walk = Walk {
+                    view,
+                    near: &near,
+                    target,
+                    length,
+                    path: vec![*start],
+                    on_path: HashSet::from([*start]),
+                    places: Vec::new(),
+                    cut: &mut cut,
+                    steps: &mut steps,
+                    // A shortest path has no dead ends beside it; it is always found.
+                    may_give_up: !found.trails.is_empty(),
+                };
+                walk.run(|objects, places| {
+                    found.trails.push(Trail {
+                        root: root.clone(),
+                        objects: objects.to_vec(),
+                        places: places.to_vec(),
+                    });
+                    objects_found += objects.len();
+                    found.trails.len() < limit && objects_found < MAX_OBJECTS
                 });
-                objects_found += objects.len();
-                found.trails.len() < limit && objects_found < MAX_OBJECTS
-            });
-            let enough = found.trails.len() >= limit || objects_found >= MAX_OBJECTS;
-            if steps >= MAX_STEPS && !found.trails.is_empty() || enough {
-                return found;
+                let enough = found.trails.len() >= limit || objects_found >= MAX_OBJECTS;
+                if steps >= MAX_STEPS && !found.trails.is_empty() || enough {
+                    return found;
+                }
             }
+            if !cut {
+                break;
+            }
+            length += 1;
         }
-        if !cut {
-            found.complete = true;
-            return found;
-        }
-        length += 1;
     }
+    found.complete = true;
+    found
 }
 
 /// How far each object that a search may touch is from the target.

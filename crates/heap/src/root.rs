@@ -94,16 +94,29 @@ impl Root {
     }
 }
 
-impl fmt::Display for Root {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Root {
+    /// What it is called where a root is asked for: `thread:main[2]`. No other root of a view is
+    /// called so.
+    pub fn short(&self) -> String {
         let Self { name, index, .. } = self;
         match self.kind {
-            RootKind::Static => write!(f, "static:{name}"),
-            RootKind::ThreadObject => write!(f, "thread-object:{name}"),
-            RootKind::ThreadStack => write!(f, "thread:{name}[{index}]"),
-            RootKind::Handle => write!(f, "handle:{name}[{index}]"),
-            RootKind::Other => write!(f, "other:{name}[{index}]"),
-            RootKind::Finalizer => write!(f, "finalizer:{name}[{index}]"),
+            RootKind::Static => format!("static:{name}"),
+            RootKind::ThreadObject => format!("thread-object:{name}"),
+            RootKind::ThreadStack => format!("thread:{name}[{index}]"),
+            RootKind::Handle => format!("handle:{name}[{index}]"),
+            RootKind::Other => format!("other:{name}[{index}]"),
+            RootKind::Finalizer => format!("finalizer:{name}[{index}]"),
+        }
+    }
+}
+
+impl fmt::Display for Root {
+    /// With the scope that holds it: `thread:main[2] @ src/main.rs:10:5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.short())?;
+        match &self.scope {
+            Some(scope) => write!(f, " @ {scope}"),
+            None => Ok(()),
         }
     }
 }

@@ -6,15 +6,15 @@
 
 #[cfg(loom)]
 pub use loom::sync::{
-    Condvar, Mutex,
+    Condvar, Mutex, MutexGuard,
     atomic::{AtomicUsize, Ordering},
 };
 #[cfg(not(loom))]
 pub use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(not(any(loom, tsan)))]
-pub use std::sync::{Condvar, Mutex};
+pub use std::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(tsan)]
-pub use visible::{Condvar, Mutex};
+pub use visible::{Condvar, Mutex, MutexGuard};
 
 #[cfg(tsan)]
 #[allow(missing_docs)]
@@ -24,7 +24,7 @@ mod visible {
     use std::convert::Infallible;
     use std::time::Duration;
 
-    use parking_lot::MutexGuard;
+    pub use parking_lot::MutexGuard;
 
     #[derive(Default)]
     pub struct Mutex<T>(parking_lot::Mutex<T>);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use crate::class::{ClassId, ClassInfo, FieldKind};
+use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::{Root, RootSet};
 use crate::value::Value;
 
@@ -135,6 +135,20 @@ pub trait HeapView {
     /// The name by which reports speak of an object: `Node#17`.
     fn name_of(&self, object: Self::Object) -> String;
 
+    /// What tells an object from others of its class, as reports show it beside its name, where
+    /// it is known: `title="preferences"`. Long texts are shortened.
+    fn caption_of(&self, object: Self::Object) -> Option<String> {
+        let class = self.class(self.class_of(object));
+        let field = class.caption_field()?;
+        let at = class.caption? as usize;
+        let value = match field.kind {
+            FieldKind::Plain(_) => self.plain_value(object, at)?.to_string(),
+            FieldKind::Owned => return None,
+            _ => quoted_start(self, self.slot(object, at)?)?,
+        };
+        Some(format!("{}={value}", field.name))
+    }
+
     /// What is known of a class.
     fn class(&self, id: ClassId) -> &ClassInfo {
         &self.classes()[id.0 as usize - 1]
@@ -151,6 +165,34 @@ pub trait HeapView {
             Place::Element(i) => format!("[{i}]"),
         }
     }
+}
+
+/// The most characters of a text that a caption shows.
+const CAPTION_CHARS: usize = 40;
+
+/// How the text of a string object begins, in quotes. It is not read further than that.
+fn quoted_start<V: HeapView + ?Sized>(view: &V, object: V::Object) -> Option<String> {
+    if view.class(view.class_of(object)).elements != Some(Elements::Text) {
+        return None;
+    }
+    let length = view.length_of(object)?;
+    // A character has four bytes at most.
+    let some = length.min(4 * (CAPTION_CHARS + 1));
+    let bytes = (0..some).map_while(|at| match view.plain_element(object, at)? {
+        Value::Unsigned(byte) => u8::try_from(byte).ok(),
+        _ => None,
+    });
+    let bytes: Vec<u8> = bytes.collect();
+    if bytes.is_empty() && length > 0 {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let shown: String = text.chars().take(CAPTION_CHARS).collect();
+    let is_whole = bytes.len() == length && shown.len() == text.len();
+    Some(match is_whole {
+        true => format!("{shown:?}"),
+        false => format!("{shown:?}…"),
+    })
 }
 
 /// Every live object, in breadth-first order from the roots: the slow, obvious

@@ -17,7 +17,8 @@ use heaphound_heap::view::HeapView;
 pub trait Evaluate {
     /// Stops the world and returns whether an expression is true. `variables` are locals and
     /// handles, each with its name in the text. A variable is null if it holds null, or an object
-    /// that a collection has found dead.
+    /// that a collection has found dead; then it can be compared, and what else is asked of it has no
+    /// answer.
     ///
     /// ```
     /// use heaphound::{Evaluate, Header, Heap, Managed, Slot};

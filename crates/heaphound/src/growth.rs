@@ -2,8 +2,11 @@
 //!
 //! How classes are ranked, and what a slice is, is said at [`heaphound_analysis::cork`]; what is
 //! kept between collections is the accumulated graph: a rank for each class and for each
-//! edge of the points-from graph. An object that shows the growth, with its path, is looked for
-//! only when a finding is new.
+//! edge of the points-from graph. Which container has grown is found by counting what containers hold, at
+//! the collection that reports a class and at the two before it, and at no other.
+//!
+//! A finding stands while one of its classes is reported. When they have stopped growing it is withdrawn
+//! ([`Known::withdrawn`](heaphound_gc::Known::withdrawn)).
 //!
 //! A finding says where in the program its class is allocated, as far as the heap has seen it
 //! ([`Heap::allocation_sites`]): exactly where there is one site, else those that were sampled most.
@@ -12,11 +15,10 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heaphound_analysis::cork::{self, Candidate, Cork, Options};
+use heaphound_analysis::cork::{self, Candidate, Cause, Causes, Cork, Options};
 use heaphound_gc::{
     AllocationSite, Check, Counted, Every, Found, Heap, MarkedHeap, Needs, Reaction, Registration,
 };
-use heaphound_heap::finding::Evidence;
 use heaphound_heap::view::HeapView;
 
 /// A detector of growth, to be registered with a heap.
@@ -92,6 +94,7 @@ impl Growth {
     pub fn register(self, heap: &Heap, reaction: Option<Reaction>) -> GrowthWatch {
         let state = Arc::new(Mutex::new(State {
             cork: Cork::new(self.options),
+            causes: Causes::default(),
             candidates: Vec::new(),
         }));
         let check = Every::nth(self.every, Watcher(state.clone()));
@@ -111,14 +114,25 @@ pub struct GrowthWatch {
 
 struct State {
     cork: Cork,
+    causes: Causes,
     candidates: Vec<Candidate>,
 }
 
 impl GrowthWatch {
-    /// The classes that grow, as of the last full collection that was looked at, highest rank
+    /// The classes that grow, whatever their cause, as of the last full collection that was looked at, highest rank
     /// first.
     pub fn candidates(&self) -> Vec<Candidate> {
         lock(&self.state).candidates.clone()
+    }
+
+    /// The containers that grow, each with the classes that grow in it: a finding for each.
+    pub fn causes(&self) -> Vec<Cause> {
+        lock(&self.state).causes.standing().to_vec()
+    }
+
+    /// For how many full collections the containers of the heap were counted.
+    pub fn censuses(&self) -> u64 {
+        lock(&self.state).causes.walks()
     }
 
     /// The accumulated graph as it is now: ranks of classes and edges.
@@ -173,35 +187,29 @@ impl Check for Watcher {
         };
         let mut state = lock(&self.0);
         let slots = counted.slots;
-        state.cork.observe(summary, slots, counted.allocated_bytes);
+        let looked = state.cork.observe(summary, slots, counted.allocated_bytes);
+        if !looked {
+            found.skip();
+            return;
+        }
         let candidates = state.cork.candidates(summary, slots);
         state.candidates.clone_from(&candidates);
+        let wanted = state.cork.wanted();
+        // Nobody else changes them meanwhile, and whoever asks need not wait for the censuses.
+        let mut causes = std::mem::take(&mut state.causes);
         drop(state);
-        for candidate in &candidates {
-            describe(heap, counted, candidate, found);
+        let classes = heap.classes();
+        for cause in causes.look(heap, &candidates, &wanted, classes) {
+            let collection = Some(counted.collection);
+            let mut finding = cork::finding(cause, &candidates, classes, collection);
+            let sites = heap.allocation_sites(cause.classes[0].0);
+            if let Some(note) = allocated(&sites) {
+                finding.notes.insert(0, note);
+            }
+            found.add(finding);
         }
+        lock(&self.0).causes = causes;
     }
-}
-
-/// Adds a candidate as a finding; a new one with an object that shows it.
-fn describe(
-    heap: &MarkedHeap<'_>,
-    counted: &Counted<'_>,
-    candidate: &Candidate,
-    found: &mut Found<'_>,
-) {
-    let classes = heap.classes();
-    let mut finding = cork::finding(candidate, classes, counted.slots, Some(counted.collection));
-    let sites = heap.allocation_sites(candidate.class);
-    if let Some(note) = allocated(&sites) {
-        finding.notes.insert(0, note);
-    }
-    if found.is_new(finding.fingerprint()) {
-        let trail = cork::sample(heap, candidate, classes);
-        let path = trail.map(|trail| trail.describe(heap));
-        finding.evidence.extend(path.map(Evidence::example));
-    }
-    found.add(finding);
 }
 
 /// Where a class is allocated, in words; sites come with that of most samples first.

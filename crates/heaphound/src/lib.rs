@@ -78,8 +78,10 @@ pub use shapes::{ShapeWatch, Shapes};
 /// For tests.
 pub mod testing {
     use crate::Mutator;
+    use crate::finding::Finding;
 
-    /// Runs `f` and panics if an object that `f` allocated is still reachable afterwards. The
+    /// Runs `f` and panics if an object that `f` allocated is still reachable afterwards, or if
+    /// something does not hold that `f` has asserted. The
     /// message has the paths to such objects. It makes the collections that it needs, so every run
     /// has the same result.
     ///
@@ -96,23 +98,72 @@ pub mod testing {
     /// ```
     ///
     /// # Panics
-    /// If an object is still reachable; if `f` panics.
+    /// If an object is still reachable; if something was found that was not known before; if `f`
+    /// panics.
     #[track_caller]
     pub fn assert_no_leaks<R>(m: &mut Mutator<'_>, f: impl FnOnce(&mut Mutator<'_>) -> R) -> R {
+        let before = standing(m);
         let (result, leaks) = m.leaks_of(f);
-        if let Some(leaks) = leaks {
-            panic!("{leaks}");
-        }
+        let mut found = standing(m);
+        let known = |it: &Finding| {
+            before
+                .iter()
+                .any(|one| one.fingerprint() == it.fingerprint())
+        };
+        found.retain(|it| !known(it));
+        found.extend(leaks);
+        panic_about(&found);
         result
+    }
+
+    /// Collects the whole heap, so that everything is checked that was asserted or registered, and
+    /// panics if something was found, now or before, that still stands and is not suppressed.
+    ///
+    /// ```
+    /// # use heaphound::{Header, Heap, Managed, Slot, testing};
+    /// # #[derive(Managed)] #[repr(C)] struct Node { header: Header, next: Slot<Node> }
+    /// # let heap = Heap::builder().build()?;
+    /// # let mut m = heap.attach("main")?;
+    /// # #[cfg(feature = "assertions")]
+    /// {
+    ///     let mut m = m.scope();
+    ///     let node = m.alloc(NodeInit { next: None })?;
+    ///     m.assert_dead(node);
+    /// }
+    /// testing::assert_no_findings(&mut m);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is such a finding. The message has them all.
+    #[track_caller]
+    pub fn assert_no_findings(m: &mut Mutator<'_>) {
+        m.collect();
+        panic_about(&standing(m));
+    }
+
+    /// The findings that stand and are not suppressed.
+    fn standing(m: &Mutator<'_>) -> Vec<Finding> {
+        let known = m.findings().into_iter();
+        let standing = known.filter(|it| it.suppressed.is_none() && it.withdrawn.is_none());
+        standing.map(|it| it.finding).collect()
+    }
+
+    #[track_caller]
+    fn panic_about(findings: &[Finding]) {
+        if !findings.is_empty() {
+            let all: Vec<String> = findings.iter().map(Finding::to_string).collect();
+            panic!("{}", all.join("\n"));
+        }
     }
 }
 
 /// Used by derived code only.
 #[doc(hidden)]
 pub mod support {
+    // Derived code needs the macros; the others are here so that the compiler's messages can name them.
     pub use heaphound_gc::{
-        Create, Descriptor, Field, FieldDescriptor, Filler, Header, Init, Interface,
-        InterfaceDescriptor, Managed, Owned, Plain, Shape, class_name, class_path, type_name,
+        Create, Descriptor, Field, Filler, Init, Interface, InterfaceDescriptor, Managed, Owned,
+        managed, plain_enum,
     };
-    pub use heaphound_heap::{FieldKind, PlainKind};
 }

@@ -13,10 +13,12 @@
 //! [`Deal::query`].
 
 use std::fmt;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heaphound_deal::bind::{Binder, Bindings};
 use heaphound_deal::check::{Scope, compile_rules};
+use heaphound_deal::datum::Datum;
 use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
 use heaphound_deal::parse::parse;
@@ -29,7 +31,7 @@ use heaphound_gc::{
 };
 use heaphound_heap::finding::{Finding, Named};
 use heaphound_heap::view::HeapView;
-use heaphound_heap::{ClassInfo, FieldKind};
+use heaphound_heap::{ClassInfo, FieldKind, Value};
 
 /// A text about a heap, and what its host variables stand for.
 ///
@@ -55,12 +57,14 @@ use heaphound_heap::{ClassInfo, FieldKind};
 ///
 /// // The same, with its syntax checked by the compiler.
 /// let mut links = deal!(m, "forall Node x: reach[d](x) -> x.next.prev == x", d = first);
-/// assert_eq!(links.check(&mut m)?, findings);
+/// assert_eq!(links.check(&mut m)?[0].message, findings[0].message);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Deal {
     name: String,
     text: String,
+    /// Where in the program it was made.
+    place: &'static Location<'static>,
     hosts: Vec<(String, Bound)>,
     values: Vec<(String, Constant)>,
     compiled: Option<Compiled>,
@@ -137,16 +141,20 @@ impl fmt::Display for DealError {
 impl std::error::Error for DealError {}
 
 impl Deal {
-    /// An assertion, or a file of rules.
+    /// An assertion, or a file of rules. Findings name the place of this call.
+    #[track_caller]
     pub fn new(text: impl Into<String>) -> Self {
         Self::named(UNNAMED, text)
     }
 
-    /// A text of that name, for diagnostics.
+    /// A text of that name, for diagnostics. Findings name the line of the rule, and the place of
+    /// this call.
+    #[track_caller]
     pub fn named(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             text: text.into(),
+            place: Location::caller(),
             hosts: Vec::new(),
             values: Vec::new(),
             compiled: None,
@@ -299,7 +307,9 @@ impl Deal {
                     let why = format!("`{name}` was not answered: {why}");
                     Err(DealError::Unanswered(why))
                 }
-                Verdict::Holds | Verdict::Fails(_) => unreachable!("a question does not hold"),
+                // A field that is true or false here and something else elsewhere.
+                Verdict::Holds => Ok(Answer::Value(Datum::Plain(Value::Bool(true)))),
+                Verdict::Fails(_) => Ok(Answer::Value(Datum::Plain(Value::Bool(false)))),
             });
             answers.collect()
         })
@@ -384,6 +394,11 @@ impl Deal {
         }
     }
 
+    /// A finding that the text was not checked.
+    fn not_checked(&self, why: &str) -> Finding {
+        not_checked(&self.title(), self.place.to_string(), why)
+    }
+
     /// The weak host variable whose object is gone.
     fn orphan<S>(&self, view: &StoppedHeap<'_, S>) -> Option<&str> {
         let gone = self.hosts.iter().find(|(_, bound)| match bound {
@@ -397,7 +412,7 @@ impl Deal {
     fn evaluate(&mut self, view: &StoppedHeap<'_>) -> Vec<Finding> {
         let ready = match self.ready(view, Part::Rules) {
             Ok(ready) => ready,
-            Err(why) => return vec![not_checked(&self.title(), &why)],
+            Err(why) => return vec![self.not_checked(&why)],
         };
         let judged = ready.evaluation(view).run();
         ready.findings(judged)
@@ -439,7 +454,9 @@ impl Deal {
             // What only a weak handle or slot holds may be dead.
             sources_live: !weak && !has_weak_sources(resolved, classes),
             resolved,
+            name: &self.name,
             text: &self.text,
+            place: self.place,
             interpret: self.interpret,
         })
     }
@@ -457,7 +474,9 @@ enum Part {
 /// A part of a text that can be evaluated on a heap.
 struct Ready<'d, 'v> {
     resolved: &'d Resolved,
+    name: &'d str,
     text: &'d str,
+    place: &'static Location<'static>,
     bindings: Bindings<ObjectId<'v>>,
     sources_live: bool,
     interpret: bool,
@@ -485,15 +504,28 @@ impl<'v> Ready<'_, 'v> {
         rules.map(|rule| rule_name(rule, self.text))
     }
 
+    /// Returns where a rule stands: in the program, and in a text that has a name.
+    fn place_of(&self, rule: &Rule) -> String {
+        let before = self.text.get(..rule.span.start).unwrap_or_default();
+        let line = 1 + before.matches('\n').count();
+        match self.name {
+            UNNAMED => self.place.to_string(),
+            name => format!("{name}:{line} ({})", self.place),
+        }
+    }
+
     /// Returns what does not hold, or was not checked.
     fn findings(&self, judged: Vec<Judged<ObjectId<'v>>>) -> Vec<Finding> {
-        let findings = self.names().zip(judged).filter_map(|(name, judged)| {
+        let rules = self.names().zip(&self.resolved.rules);
+        let findings = rules.zip(judged).filter_map(|((name, rule), judged)| {
+            let place = self.place_of(rule);
             let mut finding = match judged.verdict {
                 Verdict::Fails(mut finding) => {
                     finding.kind = name;
+                    finding.place = Some(place);
                     *finding
                 }
-                Verdict::NotChecked(why) => not_checked(&name, &why),
+                Verdict::NotChecked(why) => not_checked(&name, place, &why.reason),
                 Verdict::Holds | Verdict::Found(_) => return None,
             };
             finding.notes.extend(judged.notes);
@@ -628,13 +660,13 @@ impl Check for BookCheck {
         let asked = asked.filter(|it| !it.retired && it.deal.orphan(heap).is_none());
         let (mut ready, mut results) = (Vec::new(), Vec::new());
         for Registered { deal, findings, .. } in asked {
-            let title = deal.title();
+            let (title, place) = (deal.title(), deal.place.to_string());
             match deal.ready(heap, Part::Rules) {
                 Ok(one) => {
                     ready.push(one);
                     results.push(findings);
                 }
-                Err(why) => *findings = vec![not_checked(&title, &why)],
+                Err(why) => *findings = vec![not_checked(&title, place, &why)],
             }
         }
         if ready.is_empty() {
@@ -675,7 +707,7 @@ impl Registered {
     /// A note that what a host variable stood for has died.
     fn died(&self, name: &str) -> Finding {
         let why = format!("what `{name}` stood for has died, and it is no longer checked");
-        let mut note = not_checked(&self.deal.title(), &why);
+        let mut note = self.deal.not_checked(&why);
         note.severity = heaphound_heap::finding::Severity::Note;
         note
     }
@@ -685,13 +717,16 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A finding that something was not checked.
-fn not_checked(name: &str, why: &str) -> Finding {
-    Finding::new(
-        "not-checked",
-        heaphound_heap::finding::Severity::Warning,
-        format!("`{name}` was not checked: {why}"),
-    )
+/// A finding that something was not checked, which stands at that place.
+fn not_checked(name: &str, place: String, why: &str) -> Finding {
+    Finding {
+        place: Some(place),
+        ..Finding::new(
+            "not-checked",
+            heaphound_heap::finding::Severity::Warning,
+            format!("`{name}` was not checked: {why}"),
+        )
+    }
 }
 
 /// Whether a text is well formed, whatever heap it will be about.

@@ -3,11 +3,15 @@
 //! [`heaphound_analysis::shape`] says what a recursive data structure is, and what is learnt of it.
 //! Objects that break a profile, and their paths, are searched for only when a finding is new.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heaphound_analysis::shape::{self, Measure, Profile, Violation};
-use heaphound_gc::{Check, Counted, Every, Found, Heap, MarkedHeap, Needs, Reaction, Registration};
+use heaphound_analysis::shape::{self, Broken, Measure, Profile, Violation};
+use heaphound_gc::{
+    self as gc, Check, Counted, Every, Found, Heap, MarkedHeap, Needs, Reaction, Registration,
+};
+use heaphound_heap::finding::Named;
 
 /// A detector of shapes, to be registered with a heap: it learns, or it tests.
 ///
@@ -91,6 +95,7 @@ impl Shapes {
         let watcher = Watcher {
             state: state.clone(),
             learns: self.learns,
+            told: BTreeMap::new(),
         };
         let check = Every::nth(self.every, watcher);
         ShapeWatch {
@@ -144,7 +149,55 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
 struct Watcher {
     state: Arc<Mutex<State>>,
     learns: bool,
+    /// By class: what was told.
+    told: BTreeMap<String, Told>,
 }
+
+/// What was told of a class.
+#[derive(Default)]
+struct Told {
+    /// How much each invariant was broken. It changes if other objects break it, and if they have moved.
+    excesses: Vec<(String, i128)>,
+    /// How many objects differed, at most.
+    extent: usize,
+    /// How many did the first time.
+    first: usize,
+}
+
+impl Told {
+    /// Updates what is told of a class. Returns how many objects differ, if they have become more since
+    /// it was told first: then it is told again. Many are told by powers of two.
+    fn update(
+        &mut self,
+        heap: &MarkedHeap<'_>,
+        shapes: &gc::Shapes<'_>,
+        broken: &[Violation],
+    ) -> Option<usize> {
+        let is_first = self.excesses.is_empty();
+        let excess = |it: &Violation| match &it.broken {
+            Broken::Degree { count, .. } => *count as i128,
+            Broken::Relation { excess, .. } | Broken::Match { excess, .. } => *excess,
+        };
+        let excesses = broken.iter().map(|it| (it.broken.to_string(), excess(it)));
+        let excesses: Vec<(String, i128)> = excesses.collect();
+        if excesses != self.excesses {
+            self.excesses = excesses;
+            let extent = shape::extent(heap, shapes.backbones, broken);
+            let extent = match extent > FEW {
+                true => extent.next_power_of_two(),
+                false => extent,
+            };
+            self.extent = self.extent.max(extent);
+            if is_first {
+                self.first = self.extent;
+            }
+        }
+        Some(self.extent).filter(|&it| it > self.first)
+    }
+}
+
+/// So many objects that differ are told one by one.
+const FEW: usize = 8;
 
 impl Check for Watcher {
     fn needs(&mut self) -> Needs {
@@ -163,7 +216,18 @@ impl Check for Watcher {
         let violations = state.profile.test(shapes.measures);
         state.violations.clone_from(&violations);
         drop(state);
+        self.told
+            .retain(|class, _| violations.iter().any(|it| it.class == *class));
         for mut finding in shape::findings(&violations, Some(counted.collection)) {
+            let class = finding.objects[0].class.clone();
+            let broken = violations.iter().filter(|it| it.class == class);
+            let broken: Vec<Violation> = broken.cloned().collect();
+            let told = self.told.entry(class.clone()).or_default();
+            // More objects are another finding, which has the place of the first.
+            if let Some(more) = told.update(heap, &shapes, &broken) {
+                let name = format!("{more} of {class}");
+                finding.objects.push(Named::new(name.clone(), name));
+            }
             if found.is_new(finding.fingerprint()) {
                 shape::show_offenders(heap, shapes.backbones, &violations, &mut finding);
             }

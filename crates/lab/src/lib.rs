@@ -12,6 +12,7 @@ pub mod builds;
 pub mod callgrind;
 mod cork;
 mod deal;
+mod judge;
 pub mod measure;
 mod probes;
 pub mod programs;

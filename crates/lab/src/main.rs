@@ -4,7 +4,7 @@
 //! the papers' programs.
 #![forbid(unsafe_code)]
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -57,9 +57,15 @@ fn main() -> ExitCode {
             (text, ExitCode::from(2))
         }
     };
-    // Nobody who listens to the end is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    code
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Nobody who listens to the end is no error.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("error: cannot write to stdout: {error}");
+            ExitCode::from(2)
+        }
+        _ => code,
+    }
 }
 
 /// Returns what is to be printed, or why there is nothing.

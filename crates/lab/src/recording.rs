@@ -5,10 +5,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use heaphound::analysis::cork::{self, Candidate, Cork, Options, SliceEdge};
+use heaphound::analysis::cork::{Candidate, Cause, Cork, Options, SliceEdge};
 use heaphound::analysis::slot::SlotIds;
 use heaphound::analysis::summary::Summary;
-use heaphound::finding::Finding;
+use heaphound::finding::{Finding, Path};
 use heaphound::view::HeapView;
 use heaphound::{
     Check, ClassId, ClassInfo, Collector, Counted, Found, MarkedHeap, Mutator, Needs, Reaction,
@@ -28,6 +28,10 @@ pub struct Recording {
     pub collections: Vec<(Summary, u64)>,
     /// What the detector reported while it ran, with objects.
     pub findings: Vec<Finding>,
+    /// The causes that stood at the end.
+    pub causes: Vec<Cause>,
+    /// Full collections at which it counted containers.
+    pub censuses: u64,
 }
 
 /// What Cork reported about a run.
@@ -46,8 +50,6 @@ pub struct Growth {
     pub path: Vec<(String, String, String)>,
     /// The same, and those of its slice and of the holders where the path ends.
     pub edges: Vec<(String, String, String)>,
-    /// The whole finding.
-    pub finding: Finding,
 }
 
 impl Recording {
@@ -66,9 +68,10 @@ impl Recording {
         let mut m = heap.attach("main").expect("attached once");
         run(&mut m);
         drop(m);
+        let mut recording = std::mem::take(&mut *recording.lock().expect(UNPOISONED));
+        (recording.causes, recording.censuses) = (growth.causes(), growth.censuses());
         drop((observed, growth));
-        let mut recording = recording.lock().expect(UNPOISONED);
-        std::mem::take(&mut *recording)
+        recording
     }
 
     /// Returns what Cork reports at each collection.
@@ -78,7 +81,7 @@ impl Recording {
         let reports = self.collections.iter().map(|(summary, allocated)| {
             cork.observe(summary, &ids, *allocated);
             let found = cork.candidates(summary, &ids);
-            let growth = |it| Growth::of(it, &self.classes, &ids, cork.collections());
+            let growth = |it| Growth::of(it, &self.classes, &ids);
             found.iter().map(growth).collect()
         });
         Examined {
@@ -86,18 +89,13 @@ impl Recording {
         }
     }
 
-    /// Returns whether an object that the detector showed for a class is held through a slot.
-    pub fn shows(&self, class: &str, (from, slot, to): (&str, &str, &str)) -> bool {
-        let mut own = self.findings.iter();
-        own.any(|finding| {
-            let examples = finding.evidence.iter().map(|it| &it.path);
-            let mut examples = examples.filter(|path| path.root.is_some());
-            finding.objects[0].class == class
-                && examples.any(|path| {
-                    let before = path.hops.iter().map(|hop| &hop.to);
-                    let mut hops = std::iter::once(&path.first).chain(before).zip(&path.hops);
-                    hops.any(|(it, hop)| it.class == from && hop.slot == slot && hop.to.class == to)
-                })
+    /// Returns whether a class grows in a cause that stood at the end.
+    pub fn blames(&self, class: &str, slot: (&str, &str, &str)) -> bool {
+        let name = |id: ClassId| &self.classes[id.0 as usize - 1].name;
+        let mut causes = self.causes.iter();
+        causes.any(|cause| {
+            let mut classes = cause.classes.iter();
+            classes.any(|it| name(it.0) == class) && goes_through(&cause.example, slot)
         })
     }
 
@@ -142,7 +140,7 @@ impl Examined {
 }
 
 impl Growth {
-    fn of(candidate: &Candidate, classes: &[ClassInfo], ids: &SlotIds, collection: u64) -> Self {
+    fn of(candidate: &Candidate, classes: &[ClassInfo], ids: &SlotIds) -> Self {
         let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
         let slice = &candidate.slice;
         let named = |edge: &SliceEdge| -> Vec<(String, String, String)> {
@@ -157,7 +155,6 @@ impl Growth {
             class: name(candidate.class),
             path: slice.chain.iter().flat_map(named).collect(),
             edges: edges.flat_map(named).collect(),
-            finding: cork::finding(candidate, classes, ids, Some(collection)),
         }
     }
 
@@ -170,6 +167,13 @@ impl Growth {
     pub fn leads_through(&self, slot: (&str, &str, &str)) -> bool {
         has(&self.path, slot)
     }
+}
+
+/// Returns whether a path goes through a slot.
+pub fn goes_through(path: &Path, (from, slot, to): (&str, &str, &str)) -> bool {
+    let before = path.hops.iter().map(|hop| &hop.to);
+    let mut hops = std::iter::once(&path.first).chain(before).zip(&path.hops);
+    hops.any(|(it, hop)| it.class == from && hop.slot == slot && hop.to.class == to)
 }
 
 fn has(edges: &[(String, String, String)], (class, slot, to): (&str, &str, &str)) -> bool {

@@ -1,6 +1,8 @@
 //! Answers to questions about a heap, with their reasons.
 
-use heaphound_heap::finding::Evidence;
+use std::fmt;
+
+use heaphound_heap::finding::{Evidence, Named};
 
 /// The answer to a question about a heap.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,7 +67,38 @@ pub struct Members {
     /// How many there are.
     pub count: usize,
     /// The first of them.
-    pub listed: Vec<String>,
+    pub listed: Vec<Member>,
+}
+
+/// A member of a set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// What tells an object from others of its class for a person, where that is known.
+    pub caption: Option<String>,
+}
+
+impl From<String> for Member {
+    fn from(name: String) -> Self {
+        let caption = None;
+        Self { name, caption }
+    }
+}
+
+impl From<Named> for Member {
+    fn from(Named { name, caption, .. }: Named) -> Self {
+        Self { name, caption }
+    }
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.caption {
+            None => f.write_str(&self.name),
+            Some(caption) => write!(f, "{} ({caption})", self.name),
+        }
+    }
 }
 
 impl Members {

@@ -7,6 +7,9 @@ use serde::Serialize;
 pub struct Growth {
     /// Each, oldest first.
     pub snapshots: Vec<Snapshot>,
+    /// Classes that have grown and are not reported, what has grown most first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub close: Vec<Close>,
     /// How two of them differ, if that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differences: Option<Differences>,
@@ -21,6 +24,21 @@ pub struct Snapshot {
     pub objects: u64,
     /// The bytes that they take.
     pub bytes: u64,
+}
+
+/// A class that has grown and is not reported.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Close {
+    /// Its name.
+    pub name: String,
+    /// Its bytes when it began to grow.
+    pub bytes_before: u64,
+    /// Its bytes at the end.
+    pub bytes_after: u64,
+    /// The condition that it does not meet, as a word.
+    pub hidden_by: &'static str,
+    /// The same as a sentence, with the threshold.
+    pub reason: String,
 }
 
 /// How two snapshots differ.

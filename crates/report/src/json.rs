@@ -27,7 +27,7 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
         Report::Explanation { subject, text } => {
             Body::Answer(AnswerJson::explanation(subject, text))
         }
-        Report::Formatted { .. } => Body::Empty {},
+        Report::Formatted { .. } | Report::Bytes(_) => Body::Empty {},
         Report::Document { json, .. } => return json.clone(),
     };
     print(&Document::new(command, heap, body, report.findings()))
@@ -212,7 +212,7 @@ impl<'a> From<&'a Rule> for RuleJson<'a> {
 struct MembersJson<'a> {
     of: &'static str,
     count: usize,
-    listed: &'a [String],
+    listed: Vec<&'a str>,
     left_out: usize,
 }
 
@@ -221,7 +221,7 @@ impl<'a> From<&'a Members> for MembersJson<'a> {
         Self {
             of: members.of.word(),
             count: members.count,
-            listed: &members.listed,
+            listed: members.listed.iter().map(|it| it.name.as_str()).collect(),
             left_out: members.left_out(),
         }
     }
@@ -261,6 +261,8 @@ impl<'a> From<&'a heap::Finding> for FindingJson<'a> {
 struct ObjectJson<'a> {
     name: &'a str,
     class: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caption: Option<&'a str>,
 }
 
 impl<'a> From<&'a heap::Named> for ObjectJson<'a> {
@@ -268,6 +270,7 @@ impl<'a> From<&'a heap::Named> for ObjectJson<'a> {
         Self {
             name: &object.name,
             class: &object.class,
+            caption: object.caption.as_deref(),
         }
     }
 }
@@ -293,6 +296,16 @@ struct PathJson<'a> {
     root: Option<RootJson<'a>>,
     first: ObjectJson<'a>,
     hops: Vec<HopJson<'a>>,
+    /// Of a very long path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<LeftOutJson>,
+}
+
+/// Hops that are not listed.
+#[derive(Serialize)]
+struct LeftOutJson {
+    after: usize,
+    hops: usize,
 }
 
 impl<'a> From<&'a heap::Path> for PathJson<'a> {
@@ -311,6 +324,10 @@ impl<'a> From<&'a heap::Path> for PathJson<'a> {
             }),
             first: ObjectJson::from(&path.first),
             hops: path.hops.iter().map(hop).collect(),
+            left_out: path.left_out.map(|it| LeftOutJson {
+                after: it.after,
+                hops: it.hops,
+            }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Renders findings and answers.
 //!
 //! A [`Report`] is what a command produced. [`text`] renders it for a terminal and [`json`]
-//! for a program. Text shortens long paths and says so; JSON has all hops.
+//! for a program. Text shortens long paths and says so; JSON has all hops that a path lists.
 //!
 //! ```
 //! use heaphound_heap::finding::{Finding, Severity};
@@ -23,7 +23,6 @@ pub mod info;
 pub mod json;
 pub mod rules;
 pub mod shapes;
-mod shorten;
 pub mod text;
 
 use heaphound_heap::finding::Finding;
@@ -85,6 +84,8 @@ pub enum Report {
         /// The document as JSON.
         json: String,
     },
+    /// A heap in one of its formats, for stdout. It has no form as JSON.
+    Bytes(Vec<u8>),
 }
 
 impl Report {
@@ -96,18 +97,22 @@ impl Report {
             Self::Growth { findings, .. }
             | Self::Shapes { findings, .. }
             | Self::Formatted { findings, .. } => findings.iter().collect(),
-            Self::Info(_) | Self::Written(_) | Self::Explanation { .. } | Self::Document { .. } => {
-                Vec::new()
-            }
+            Self::Info(_)
+            | Self::Written(_)
+            | Self::Explanation { .. }
+            | Self::Document { .. }
+            | Self::Bytes(_) => Vec::new(),
         }
     }
 
-    /// Returns the text of a report that must be printed byte for byte: it is no table of
+    /// Returns the bytes of a report that must be printed as it is: it is no table of
     /// ours, and a program may read it.
-    pub fn verbatim(&self) -> Option<&str> {
+    pub fn verbatim(&self) -> Option<&[u8]> {
         match self {
-            Self::Explanation { text, .. } | Self::Formatted { text, .. } => Some(text),
-            Self::Document { text, .. } => Some(text),
+            Self::Explanation { text, .. }
+            | Self::Formatted { text, .. }
+            | Self::Document { text, .. } => Some(text.as_bytes()),
+            Self::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }

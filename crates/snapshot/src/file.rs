@@ -1,13 +1,16 @@
-//! Files: which format, reading, and writing without losing what was there.
+//! Heaps in files: which format, reading and writing.
+//!
+//! Elsewhere: how files are replaced (`replace.rs`), inputs without end (`bytes.rs`).
 
-use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use heaphound_heap::snapshot::Snapshot;
 
+use crate::bytes::{most_heap_bytes, read_heap_bytes};
+use crate::replace::replace_file;
 use crate::{BinaryError, MAGIC, Progress, TextErrors};
 use crate::{read_binary, read_text, write_binary, write_text};
 
@@ -85,10 +88,11 @@ pub fn read(bytes: &[u8], name: &str, progress: Progress<'_>) -> Result<Snapshot
 /// Reads a file of either format.
 ///
 /// # Errors
-/// If it cannot be read, or is not a heap.
+/// If it cannot be read, is not a heap, or has more bytes than half of the memory that is free.
 pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snapshot, ReadError> {
     let path = path.as_ref();
-    let bytes = fs::read(path).map_err(|error| ReadError::Io(path.into(), error))?;
+    let bytes = File::open(path).and_then(|file| read_heap_bytes(file, most_heap_bytes()));
+    let bytes = bytes.map_err(|error| ReadError::Io(path.into(), error))?;
     read(&bytes, &path.display().to_string(), progress)
 }
 
@@ -103,49 +107,6 @@ pub fn write_file(
     progress: Progress<'_>,
 ) -> io::Result<u64> {
     replace_file(path, |file| write_into(file, heap, format, progress))
-}
-
-/// Writes a file. It replaces an old one, whose permissions it keeps, only when it is complete.
-/// A link stays a link: its target is written. A device or a pipe is not replaced, but written
-/// into. Returns what `write` returns.
-///
-/// # Errors
-/// If it cannot be written. Then the old file stays.
-pub fn replace_file<R>(
-    path: impl AsRef<Path>,
-    write: impl FnOnce(&File) -> io::Result<R>,
-) -> io::Result<R> {
-    let path = path.as_ref();
-    let there = fs::metadata(path).ok();
-    if there
-        .as_ref()
-        .is_some_and(|it| !it.is_file() && !it.is_dir())
-    {
-        let device = OpenOptions::new().write(true).open(path)?;
-        return write(&device);
-    }
-    let path = &behind_links(path);
-    let beside = beside(path)?;
-    let replace = || {
-        let file = File::create_new(&beside)?;
-        let result = write(&file)?;
-        if let Some(there) = &there {
-            file.set_permissions(there.permissions())?;
-        }
-        // Renamed before its bytes are on the disk, a crash could leave an empty file.
-        file.sync_all()?;
-        drop(file);
-        fs::rename(&beside, path)?;
-        Ok(result)
-    };
-    let done: io::Result<R> = replace();
-    if done
-        .as_ref()
-        .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)
-    {
-        let _ = fs::remove_file(&beside);
-    }
-    done
 }
 
 fn write_into(
@@ -182,28 +143,4 @@ impl<W: Write> Write for Counted<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-/// Returns the target of a path that may be a link. The target need not exist.
-fn behind_links(path: &Path) -> PathBuf {
-    /// As many as Linux follows.
-    const MOST_LINKS: usize = 40;
-    let mut path = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
-        let Ok(next) = fs::read_link(&path) else {
-            break;
-        };
-        path.pop();
-        path.push(next);
-    }
-    path
-}
-
-/// Returns a name in the same directory that no other process uses.
-fn beside(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.part", std::process::id()));
-    Ok(path.with_file_name(hidden))
 }

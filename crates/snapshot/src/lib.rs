@@ -24,15 +24,19 @@
 
 mod binary;
 mod budget;
+mod bytes;
 mod file;
+mod replace;
 mod text;
 mod variants;
 
 #[doc(hidden)]
 pub use binary::checksum;
 pub use binary::{BinaryError, MAGIC, read_binary, write_binary};
-pub use file::{Format, ReadError, read, read_file, replace_file, write_file};
+pub use bytes::{most_heap_bytes, read_at_most, read_heap_bytes};
+pub use file::{Format, ReadError, read, read_file, write_file};
 pub use heaphound_heap::snapshot::Snapshot;
+pub use replace::{abandon_files, replace_file};
 pub use text::{Mistake, TextErrors, read_text, write_text};
 
 /// Called from time to time with how much is done, and how much there is to do.

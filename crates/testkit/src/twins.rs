@@ -311,6 +311,10 @@ impl<O: Copy + Ord + Debug> Graph<O> {
     }
 }
 
+fn starts_on_stack(root: &Option<Root>) -> bool {
+    matches!(root, Some(root) if root.kind == RootKind::ThreadStack)
+}
+
 /// Paths.
 impl<O: Copy + Ord + Debug> Graph<O> {
     /// The objects where paths may start, and by which root.
@@ -338,9 +342,23 @@ impl<O: Copy + Ord + Debug> Graph<O> {
         }
     }
 
-    /// How many edges between objects the shortest path has.
+    /// How many edges between objects the shortest path has. A path from a stack counts only if
+    /// there is no other.
     pub fn distance(&self, search: &Search<'_, O>, to: O) -> Option<usize> {
-        let starts = self.starts(&search.from);
+        let (stacks, others): (Vec<_>, Vec<_>) = self
+            .starts(&search.from)
+            .into_iter()
+            .partition(|(root, _)| starts_on_stack(root));
+        self.distance_from(search, others, to)
+            .or_else(|| self.distance_from(search, stacks, to))
+    }
+
+    fn distance_from(
+        &self,
+        search: &Search<'_, O>,
+        starts: Vec<(Option<Root>, O)>,
+        to: O,
+    ) -> Option<usize> {
         let mut ring: BTreeSet<O> = starts.into_iter().map(|start| start.1).collect();
         // A shortest path meets no object twice.
         for distance in 0..=self.slots.len() {
@@ -354,8 +372,9 @@ impl<O: Copy + Ord + Debug> Graph<O> {
         None
     }
 
-    /// All paths that meet no object twice, each once: shortest first, then by where they
-    /// start (roots in their order, objects as they were given) and by slots. `None` if there are too many for us.
+    /// All paths that meet no object twice, each once: those from stacks last, shortest first,
+    /// then by where they start (roots in their order, objects as they were given) and by slots.
+    /// `None` if there are too many for us.
     pub fn all_paths(&self, search: &Search<'_, O>, to: O) -> Option<Vec<Trail<O>>> {
         let mut all = Vec::new();
         let mut patience = 3_000;
@@ -375,7 +394,7 @@ impl<O: Copy + Ord + Debug> Graph<O> {
             }
         }
         // Stable: equally long ones stay in the order of where they start.
-        all.sort_by_key(|trail| trail.objects.len());
+        all.sort_by_key(|trail: &Trail<O>| (starts_on_stack(&trail.root), trail.objects.len()));
         Some(all)
     }
 

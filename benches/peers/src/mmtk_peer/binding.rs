@@ -25,6 +25,7 @@ use mmtk::{MMTK, MMTKBuilder, Mutator, memory_manager};
 
 use super::object::Object;
 use super::thread::Shared;
+use crate::pages::Pages;
 use crate::workload::Job;
 
 static MMTK_INSTANCE: OnceLock<Box<MMTK<PeerVm>>> = OnceLock::new();
@@ -41,7 +42,7 @@ pub fn create_heap(plan: PlanSelector, job: &Job) {
     assert!(options.plan.set(plan));
     assert!(options.threads.set(job.collector_threads));
     assert!(options.gc_trigger.set(heap_size));
-    if job.huge_pages {
+    if job.pages == Pages::Huge {
         assert!(options.transparent_hugepages.set(true));
     }
     // Neither finalizers nor weak references are used.

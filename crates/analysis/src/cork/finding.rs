@@ -1,107 +1,81 @@
 //! Growth as a finding.
 
-use heaphound_heap::finding::{Evidence, Finding, Hop, Named, Path, Severity};
+use heaphound_heap::finding::{Evidence, Finding, Named, Severity};
 use heaphound_heap::{ClassId, ClassInfo};
 
-use super::{Candidate, SliceEdge};
-use crate::slot::SlotIds;
+use super::{Candidate, Cause};
 
-/// Returns a candidate as a finding: of a collection, or of a series of snapshots. Its evidence
-/// is the growing path through classes and slots. That path also identifies it from run to run.
+/// The most classes that a finding lists. A report is to be read.
+const MOST_LISTED: usize = 6;
+
+/// Returns a cause as a finding: of a collection, or of a series of snapshots. Its evidence is the way
+/// to what grows, through classes and slots, which also identifies it from run to run, and an object
+/// that shows it. `candidates` are what is reported now.
 pub fn finding(
-    candidate: &Candidate,
+    cause: &Cause,
+    candidates: &[Candidate],
     classes: &[ClassInfo],
-    ids: &SlotIds,
     collection: Option<u64>,
 ) -> Finding {
     let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
-    let named = |class| Named {
-        name: name(class),
-        class: name(class),
+    let reported = |class: ClassId| candidates.iter().find(|it| it.class == class);
+    let mut members = cause.classes.iter().filter_map(|it| reported(it.0));
+    let message = match members.next() {
+        Some(first) => describe(first, &name(first.class), collection.is_some()),
+        None => format!("{} has grown", name(cause.classes[0].0)),
     };
-    let Candidate { class, slice, .. } = candidate;
-    let slot_of = |edge: &SliceEdge| match edge.slots.first() {
-        Some(slot) => ids.name(classes, slot.slot).to_string(),
-        None => String::new(),
-    };
-    let times = match collection {
-        Some(_) => "full collections",
-        None => "snapshots",
-    };
-    let mut message = format!(
-        "{} grows: {}, {} bytes, {:.0} more with each of {} {times}",
-        name(*class),
-        counted(candidate.objects, "object"),
-        candidate.volume_bytes,
-        candidate.bytes_per_collection,
-        candidate.phases,
-    );
-    if let Some(rate) = candidate.bytes_per_mb {
-        message += &format!(", {rate:.0} for each MB allocated");
-    }
-    let chain = slice.chain.iter().rev();
-    let path = Path {
-        root: None,
-        first: named(slice.chain.last().map_or(*class, |edge| edge.from)),
-        hops: chain
-            .map(|edge| Hop {
-                slot: slot_of(edge),
-                index: None,
-                to: named(edge.class),
-            })
-            .collect(),
-    };
-    let mut notes: Vec<String> = slice
-        .edges
-        .iter()
-        .flat_map(|edge| edge.slots.iter().map(move |slot| (edge, slot)))
-        .map(|(edge, slot)| {
-            let holder = ids.full_name(classes, slot.slot);
-            format!(
-                "{holder} → {}: {} to {} bytes, growing",
-                name(edge.class),
-                counted(slot.references, "reference"),
-                slot.volume_bytes
-            )
-        })
-        .collect();
-    for edge in slice.chain.iter().filter(|it| it.rank == 0.0) {
-        for slot in edge.slots.iter().skip(1) {
-            let holder = ids.full_name(classes, slot.slot);
-            let count = counted(slot.references, "reference");
-            notes.push(format!(
-                "or through {holder} → {}: {count}",
-                name(edge.class)
-            ));
+    let mut notes = Vec::new();
+    let others: Vec<&Candidate> = members.collect();
+    if !others.is_empty() {
+        let listed = others.iter().take(MOST_LISTED);
+        let listed = listed.map(|it| format!("{} (+{} bytes)", name(it.class), it.grown_bytes));
+        let mut text = format!("with it grow {}", listed.collect::<Vec<_>>().join(", "));
+        if others.len() > MOST_LISTED {
+            text += &format!(" and {} more", counted(others.len() - MOST_LISTED, "class"));
         }
+        notes.push(text);
     }
-    for edge in &slice.holders {
-        for slot in &edge.slots {
-            let holder = ids.full_name(classes, slot.slot);
-            let count = counted(slot.references, "reference");
-            notes.push(format!("held by {holder} → {}: {count}", name(edge.class)));
-        }
-    }
-    if !slice.complete {
-        notes.push("more slots grow than are listed".into());
-    }
-    let evidence = match path.hops.is_empty() {
-        true => Vec::new(),
-        false => vec![Evidence::labelled("it grows through", path)],
-    };
+    let first = name(cause.classes[0].0);
     Finding {
-        objects: vec![named(*class)],
-        evidence,
+        objects: vec![Named::new(first.clone(), first)],
+        evidence: vec![
+            Evidence::growth(cause.path.clone()),
+            Evidence::example(cause.example.clone()),
+        ],
         collection,
         notes,
         ..Finding::new("growth", Severity::Warning, message)
     }
 }
 
+/// Says of a class how it has grown: in how many steps, not by how much on average.
+fn describe(candidate: &Candidate, name: &str, by_collections: bool) -> String {
+    let times = match by_collections {
+        true => "full collection",
+        false => "snapshot",
+    };
+    let mut message = format!(
+        "{name} grows: {}, {} bytes, {} more in {} over {}",
+        counted(candidate.objects as usize, "object"),
+        candidate.volume_bytes,
+        candidate.grown_bytes,
+        counted(candidate.steps as usize, "step"),
+        counted(candidate.phases as usize, times),
+    );
+    if let Some(rate) = candidate.bytes_per_mb {
+        message += &format!(", {rate:.0} for each MB allocated");
+    }
+    message
+}
+
 /// `1 object`, `2 objects`
-fn counted(count: u64, what: &str) -> String {
+fn counted(count: usize, what: &str) -> String {
+    let end = match what.ends_with('s') {
+        true => "es",
+        false => "s",
+    };
     match count {
         1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
+        count => format!("{count} {what}{end}"),
     }
 }

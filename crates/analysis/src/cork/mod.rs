@@ -9,12 +9,21 @@
 //! Only volumes of the last collection are kept, beside ranks; slope ranking keeps a
 //! window of them.
 //!
-//! Elsewhere: the arithmetic of ranks (`rank.rs`), slices (`slice.rs`), an object that shows the
-//! growth (`sample.rs`), findings (`finding.rs`).
+//! That is cheap, and knows classes only. When a class is about to be reported, a **census** counts what the
+//! containers of the heap hold of it, at this collection and at the two before, so that the container
+//! that has grown is known, and not only the one that holds most. Classes that grow in one container have
+//! one **cause**, which is one finding.
+//!
+//! Elsewhere: the arithmetic of ranks (`rank.rs`), why a class is not reported (`hidden.rs`), slices
+//! (`slice.rs`); censuses (`census.rs`), what has grown between them (`growth.rs`), causes (`cause.rs`);
+//! findings (`finding.rs`).
 
+mod cause;
+mod census;
 mod finding;
+mod growth;
+mod hidden;
 mod rank;
-mod sample;
 mod slice;
 
 use std::cmp::Ordering;
@@ -22,9 +31,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use heaphound_heap::ClassId;
 
+pub use self::cause::{CENSUSES, Cause, Causes};
+pub use self::census::{Census, Container, Containers, Step, Walk, Wanted};
 pub use self::finding::finding;
-use self::rank::{Change, History, Rank};
-pub use self::sample::sample;
+pub use self::growth::{courses, growth, matched, monotone};
+pub use self::hidden::{Close, Hidden};
+use self::rank::{Change, History, Rank, Time};
 pub use self::slice::{Slice, SliceEdge};
 use crate::slot::SlotIds;
 use crate::summary::{PointsFrom, Summary};
@@ -96,18 +108,35 @@ impl Options {
         }
     }
 
-    /// Returns whether a class belongs in the report, in a heap of that volume.
-    fn is_candidate(&self, rank: &Rank, history: &History, heap_bytes: u64) -> bool {
+    /// Returns why a class does not belong in the report, in a heap of that volume; none if it does.
+    fn keeps_out(&self, rank: &Rank, history: &History, heap_bytes: u64) -> Option<Hidden> {
         let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
-        let stands = match history.reported {
-            true => history.stays(),
-            false => history.enters(rank, self.patience.max(2)),
+        let patience = self.patience.max(2);
+        let needed = (self.significance * heap_bytes as f64).ceil().max(1.0) as u64;
+        let hidden = match (self.forget, history.reported) {
+            (true, false) => history.keeps_out(rank, patience),
+            (true, true) if history.stays() => None,
+            (true, true) => Some(Hidden::SlowsDown),
+            (false, _) if u32::from(rank.phases) < patience => Some(Hidden::FewSteps {
+                steps: history.steps.into(),
+                phases: rank.phases.into(),
+                needed: 1,
+                patience,
+            }),
+            (false, _) => None,
         };
-        rank.rank as f64 > self.threshold
-            && rank.phases as u32 >= self.patience.max(2)
-            && (stands || !self.forget)
-            && grown > 0
-            && grown as f64 >= self.significance * heap_bytes as f64
+        if hidden.is_some() {
+            return hidden;
+        }
+        if rank.rank as f64 <= self.threshold {
+            return Some(Hidden::Rank {
+                rank: rank.rank as f64,
+                threshold: self.threshold,
+            });
+        }
+        (grown < needed).then_some(Hidden::Insignificant {
+            needed_bytes: needed,
+        })
     }
 }
 
@@ -125,7 +154,9 @@ pub struct Cork {
     window: VecDeque<Volumes>,
     occupancy: Occupancy,
     collections: u64,
-    allocated_bytes: u64,
+    time: Time,
+    knows_allocation: bool,
+    volume_bytes: u64,
 }
 
 /// The rank of an edge. There are several times as many edges as classes, so they are kept
@@ -192,6 +223,8 @@ pub struct Candidate {
     pub rank: f64,
     /// Full collections for which it has been growing, of those that were taken in.
     pub phases: u32,
+    /// In how many steps, each to a new height.
+    pub steps: u32,
     /// What it has grown by in that time.
     pub grown_bytes: u64,
     /// Bytes that it grows by from one of these to the next, on average.
@@ -206,6 +239,12 @@ pub struct Candidate {
 /// A collection is close to another if less than this part of the heap's volume was allocated
 /// in between.
 const CLOSE: u64 = 16;
+/// For how many collections before a class is reported its containers are counted.
+const AHEAD: u32 = CENSUSES as u32 - 1;
+/// The censuses that are enough before the one that shows a cause.
+const ENOUGH: usize = 2;
+/// Containers are counted that hold this part of what a class has grown by.
+const FINENESS: u64 = 16;
 
 impl Cork {
     /// Returns a detector that has seen no summary.
@@ -221,17 +260,20 @@ impl Cork {
     ///
     /// A collection is skipped if almost nothing was allocated since the one before, because it
     /// sees the same objects. If the allocation is not known, each collection counts.
-    pub fn observe(&mut self, summary: &Summary, ids: &SlotIds, allocated_bytes: u64) {
+    ///
+    /// Returns whether it was looked at.
+    pub fn observe(&mut self, summary: &Summary, ids: &SlotIds, allocated_bytes: u64) -> bool {
         let total = summary.volume_bytes();
-        let since = allocated_bytes.saturating_sub(self.allocated_bytes);
+        let since = allocated_bytes.saturating_sub(self.time.allocated_bytes);
         if allocated_bytes > 0 && self.collections > 0 && since < total / CLOSE {
-            return;
+            return false;
         }
         let points_from = summary.points_from(ids);
         let mut window = std::mem::take(&mut self.window);
         // Before the window is full, it is as long as there is something to look back at.
         let steps = Steps::new(self.options.ranking, window.front(), total);
-        self.rank_classes(&steps, summary, allocated_bytes);
+        let now = self.time.next(allocated_bytes);
+        self.rank_classes(&steps, summary, now);
         self.rank_edges(&steps, &points_from);
         if let Ranking::Slope { window: length } = self.options.ranking {
             window.push_back(Volumes::of(summary, &points_from));
@@ -241,15 +283,15 @@ impl Cork {
         }
         self.window = window;
         self.occupancy.push(allocated_bytes, total);
+        self.volume_bytes = total;
         self.collections += 1;
-        self.allocated_bytes = allocated_bytes;
+        self.time = now;
+        self.knows_allocation = allocated_bytes > 0;
+        true
     }
 
-    fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, allocated_bytes: u64) {
-        let (then, now) = match allocated_bytes {
-            0 => (self.collections, self.collections + 1),
-            now => (self.allocated_bytes, now),
-        };
+    fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, now: Time) {
+        let then = self.time;
         let last = summary.classes().last().map_or(0, |(id, _)| id.0 as usize);
         let count = self.classes.len().max(last + 1);
         self.classes.resize(count, Rank::default());
@@ -273,7 +315,8 @@ impl Cork {
                     }
                 }
             }
-            history.reported = self.options.is_candidate(rank, &history, steps.heap_bytes);
+            let hidden = self.options.keeps_out(rank, &history, steps.heap_bytes);
+            history.reported = hidden.is_none();
             match history.is_idle(volume) {
                 true => self.histories.remove(&class),
                 false => self.histories.insert(class, history),
@@ -320,14 +363,18 @@ impl Cork {
         let points_from = summary.points_from(ids);
         let candidate = |(class, rank, history): (ClassId, Rank, &History)| {
             let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
-            // If it is not known what was allocated, times are numbers of collections.
-            let allocated = self.allocated_bytes.saturating_sub(history.base_time);
+            let began = history.base_time.allocated_bytes;
+            let allocated = match self.knows_allocation {
+                true => self.time.allocated_bytes.saturating_sub(began),
+                false => 0,
+            };
             Candidate {
                 class,
                 objects: summary.class(class).objects,
                 volume_bytes: rank.volume_bytes,
                 rank: rank.rank as f64,
                 phases: rank.phases as u32,
+                steps: history.steps.into(),
                 grown_bytes: grown,
                 bytes_per_collection: grown as f64 / rank.phases as f64,
                 bytes_per_mb: (allocated > 0).then(|| grown as f64 * 1e6 / allocated as f64),
@@ -338,6 +385,61 @@ impl Cork {
             }
         };
         growing.into_iter().map(candidate).collect()
+    }
+
+    /// Returns the classes whose containers are to be counted now: what is reported, and what may be
+    /// after two collections more, if it goes on as it does.
+    pub fn wanted(&self) -> Vec<Wanted> {
+        let soon = |hidden: Hidden| match hidden {
+            Hidden::FewSteps {
+                phases,
+                patience,
+                steps,
+                needed,
+            } => phases + AHEAD >= patience && steps + AHEAD >= needed,
+            Hidden::Rank { rank, threshold } => rank >= threshold / 4.0,
+            Hidden::NoNewHeight => true,
+            _ => false,
+        };
+        let all = self.histories.iter().filter(|(id, history)| {
+            let rank = &self.classes[id.0 as usize];
+            let hidden = self.options.keeps_out(rank, history, self.volume_bytes);
+            history.reported || history.is_growing() && hidden.is_some_and(soon)
+        });
+        let wanted = all.map(|(&class, history)| {
+            let rank = &self.classes[class.0 as usize];
+            let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
+            Wanted {
+                class,
+                least_bytes: grown / FINENESS,
+                censuses: (self.options.patience.max(2) as usize - 1).min(ENOUGH),
+            }
+        });
+        wanted.collect()
+    }
+
+    /// Returns the classes that have grown and are not reported, with what hides them; what has
+    /// grown most first. What does not grow any more, and what has grown by a hundredth of its volume
+    /// or less, is not close.
+    pub fn close(&self) -> Vec<Close> {
+        let of = |(&class, history): (&ClassId, &History)| {
+            let rank = &self.classes[class.0 as usize];
+            let grown_bytes = rank.volume_bytes.saturating_sub(history.base_bytes);
+            let why = match history.reported {
+                true => None,
+                false => self.options.keeps_out(rank, history, self.volume_bytes),
+            };
+            let close = history.is_growing() && grown_bytes > rank.volume_bytes / 100;
+            close.then_some(Close {
+                class,
+                volume_bytes: rank.volume_bytes,
+                grown_bytes,
+                why: why?,
+            })
+        };
+        let mut close: Vec<Close> = self.histories.iter().filter_map(of).collect();
+        close.sort_by_key(|it| std::cmp::Reverse((it.grown_bytes, it.class)));
+        close
     }
 
     /// Returns the rank of a class; 0 if it is not growing.

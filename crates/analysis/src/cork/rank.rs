@@ -11,8 +11,16 @@
 //! (a saw-tooth) is not growing until it is above that peak.
 //!
 //! A leak grows at a steady rate, while a program that warms up slows down: a class whose
-//! growth slows down is not reported. The rate is measured by what the program allocates, if
-//! that is known, and not by collections, which are more frequent when a heap is full.
+//! growth slows down is not reported. There are two clocks, and it is enough to be steady by one: what
+//! the program allocates, if that is known, since collections are more frequent when a heap is full; and
+//! collections, since a program that copies or searches all that it keeps, in every round, allocates more
+//! and more for the same work.
+//!
+//! Evidence is monotone: a class grows in steps, each to a new height. Growth that consists of one
+//! large step is a spike, however small steps surround it; an average over all of them would make a
+//! trend of it.
+
+use super::hidden::Hidden;
 
 /// The rank of a class or an edge.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -121,14 +129,17 @@ impl Rank {
 pub(super) struct History {
     /// The volume and the time when it began to grow.
     pub(super) base_bytes: u64,
-    pub(super) base_time: u64,
-    /// How it has grown since.
-    course: Course,
+    pub(super) base_time: Time,
+    /// How it has grown since, by each clock.
+    courses: [Course; 2],
     /// The sum of all its changes since, up and down.
     travelled_bytes: f32,
     /// The last new height, and how long after the beginning that was.
     high_bytes: u64,
-    high_time: f32,
+    high_time: [f32; 2],
+    /// Steps to a new height since it began to grow, and the largest of them.
+    pub(super) steps: u16,
+    pub(super) largest_bytes: f32,
     /// Collections since the last new height.
     since_high: u16,
     /// The most collections that were between two new heights.
@@ -171,8 +182,42 @@ const STEADY: f64 = 0.85;
 /// enter and leave.
 const STILL_STEADY: f64 = 0.6;
 
-/// A time: bytes that the program had allocated, or the number of collections.
-pub(super) type Time = u64;
+/// The fewest steps that are a growth, unless less patience is asked for.
+pub(super) const FEWEST_STEPS: u32 = 3;
+/// All steps but the largest must be at least this part of a growth. When a volume doubles with each
+/// step they are almost half of it.
+const BESIDE_LARGEST: f64 = 0.25;
+
+/// A moment of a program, by two clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Time {
+    /// Bytes that it had allocated; the number of collections, if that is not known.
+    pub(super) allocated_bytes: u64,
+    /// Collections.
+    pub(super) collections: u64,
+}
+
+impl Time {
+    /// Returns the time of the next collection, when that much has been allocated, 0 if that is not known.
+    pub(super) fn next(self, allocated_bytes: u64) -> Self {
+        let collections = self.collections + 1;
+        Self {
+            allocated_bytes: match allocated_bytes {
+                0 => collections,
+                known => known,
+            },
+            collections,
+        }
+    }
+
+    /// Returns the time that has gone by, by each clock.
+    fn since(self, earlier: Self) -> [f32; 2] {
+        [
+            self.allocated_bytes.saturating_sub(earlier.allocated_bytes) as f32,
+            self.collections.saturating_sub(earlier.collections) as f32,
+        ]
+    }
+}
 
 impl History {
     pub(super) fn new(volume_bytes: u64, time: Time) -> Self {
@@ -217,16 +262,44 @@ impl History {
         self.peak_left = self.peak_left.saturating_sub(1);
     }
 
-    /// Returns whether it may enter the report.
-    pub(super) fn enters(&self, rank: &Rank, patience: u32) -> bool {
-        let above_noise = ABOVE_NOISE * patience.min(MOST_ABOVE_NOISE) as f64;
+    /// Returns why it may not enter the report after so many collections of patience; none if it
+    /// may.
+    pub(super) fn keeps_out(&self, rank: &Rank, patience: u32) -> Option<Hidden> {
         let grown = rank.volume_bytes.saturating_sub(self.base_bytes) as f64;
         let usual = self.travelled_bytes as f64 / rank.phases.max(1) as f64;
-        self.growing
-            && self.since_high == 0
-            && !self.below_peak()
-            && grown >= above_noise * usual
-            && self.is_steady(STEADY)
+        let above_noise = ABOVE_NOISE * patience.min(MOST_ABOVE_NOISE) as f64;
+        let needed = patience.min(FEWEST_STEPS);
+        let reached = self.high_bytes.saturating_sub(self.base_bytes);
+        let largest = self.largest_bytes as f64;
+        if !self.growing {
+            return Some(Hidden::NoNewHeight);
+        }
+        if self.below_peak() {
+            return Some(Hidden::BelowPeak {
+                peak_bytes: self.peak_bytes as u64,
+            });
+        }
+        if (rank.phases as u32) < patience || (self.steps as u32) < needed {
+            return Some(Hidden::FewSteps {
+                steps: self.steps.into(),
+                phases: rank.phases.into(),
+                needed,
+                patience,
+            });
+        }
+        if reached as f64 - largest < BESIDE_LARGEST * reached as f64 {
+            return Some(Hidden::OneStep {
+                largest_bytes: largest as u64,
+                grown_bytes: reached,
+            });
+        }
+        if grown < above_noise * usual {
+            return Some(Hidden::Noise);
+        }
+        if !self.is_steady(STEADY) {
+            return Some(Hidden::SlowsDown);
+        }
+        (self.since_high > 0).then_some(Hidden::NoNewHeight)
     }
 
     /// Returns whether it may stay there.
@@ -234,10 +307,15 @@ impl History {
         self.growing && self.is_steady(STILL_STEADY)
     }
 
+    /// Returns whether it is growing, steadily or not.
+    pub(super) fn is_growing(&self) -> bool {
+        self.growing
+    }
+
     fn is_steady(&self, part: f64) -> bool {
         let grown = self.high_bytes.saturating_sub(self.base_bytes);
-        let now = (self.high_time, grown as f32);
-        self.course.is_steady(now, part)
+        let mut clocks = self.courses.iter().zip(self.high_time);
+        clocks.any(|(course, time)| course.is_steady((time, grown as f32), part))
     }
 
     fn below_peak(&self) -> bool {
@@ -254,21 +332,25 @@ impl History {
             self.base_bytes = before;
             self.base_time = then;
             self.travelled_bytes = volume.abs_diff(before) as f32;
-            self.course = Course::default();
+            self.courses = Default::default();
+            (self.steps, self.largest_bytes) = (0, 0.0);
+            self.high_bytes = before;
             self.reach(volume, now);
             return true;
         }
         self.travelled_bytes += volume.abs_diff(before) as f32;
         if self.growing {
             let grown = self.high_bytes.saturating_sub(self.base_bytes) as f64;
-            let usual = grown / (self.high_time as f64).max(1.0);
-            let due = HEIGHT * usual * (self.time(now) - self.high_time) as f64;
+            let times = self.high_time.into_iter().zip(self.time(now));
+            let due =
+                times.map(|(high, now)| HEIGHT * grown * ((now - high) / high.max(1.0)) as f64);
+            let due = due.fold(f64::INFINITY, f64::min);
             if volume as f64 > self.high_bytes as f64 + due {
                 self.reach(volume, now);
                 return true;
             }
             let grown = volume as f64 - self.base_bytes as f64;
-            self.course.push(self.time(now), grown as f32);
+            self.push(self.time(now), grown as f32);
         }
         self.since_high = self.since_high.saturating_add(1);
         if !self.growing && self.since_high >= OLD_HEIGHT {
@@ -287,16 +369,25 @@ impl History {
             gap if gap < LONGEST_GAP => self.gap.max(gap + 1),
             _ => 1,
         };
+        self.steps = self.steps.saturating_add(1);
+        let step = volume.saturating_sub(self.high_bytes);
+        self.largest_bytes = self.largest_bytes.max(step as f32);
         self.high_bytes = volume;
         self.high_time = self.time(now);
         self.since_high = 0;
         let grown = volume.saturating_sub(self.base_bytes);
-        self.course.push(self.high_time, grown as f32);
+        self.push(self.high_time, grown as f32);
+    }
+
+    fn push(&mut self, times: [f32; 2], grown: f32) {
+        for (course, time) in self.courses.iter_mut().zip(times) {
+            course.push(time, grown);
+        }
     }
 
     /// Returns the time since it began to grow.
-    fn time(&self, now: Time) -> f32 {
-        now.saturating_sub(self.base_time) as f32
+    fn time(&self, now: Time) -> [f32; 2] {
+        now.since(self.base_time)
     }
 }
 

@@ -81,6 +81,7 @@ pub fn shape_of(measure: &Measure) -> Shape {
     if measure.through.is_some() {
         return match unshared {
             true => Shape::Tree,
+            false if matching::leads_back(measure) => Shape::TreeWithParents,
             false => dag,
         };
     }

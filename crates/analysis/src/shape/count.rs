@@ -155,31 +155,71 @@ impl FromStr for Count {
         Ok(match text {
             HEADS => Self::Heads,
             INSTANCES => Self::Instances,
-            text => Self::References(text.into()),
+            text if text
+                .strip_prefix('.')
+                .map_or_else(|| is_slot(text), is_name) =>
+            {
+                Self::References(text.into())
+            }
+            text => return Err(format!("`{text}` is not something that is counted")),
         })
     }
 }
 
-/// A sum of hashes, which matchings are about.
+/// A sum of hashes, which matchings are about. `.children[*]` are the elements of the arrays that
+/// `.children` refers to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum HashSum {
     /// Of all objects of the structure. `all`
     Objects,
-    /// Of (target, source) over the references of a slot. `back by .prev`
-    Backward(SlotName),
-    /// Of (source, target) over the references of a slot. `by .next`
-    Forward(SlotName),
     /// Of the targets of a slot's references. `to .next`, `to List.head`
     Targets(Referrer),
+    /// Of the objects whose slot is not null; of elements, each object as often as it has some.
+    /// `from .next`
+    Sources(SlotName),
+    /// Of those that no object of the structure refers to. `heads`
+    Heads,
+    /// Of the objects whose slot refers to themselves. `itself by .parent`
+    Itself(SlotName),
+    /// Of all objects, each as often as the array is long that a slot refers to.
+    /// `length of .next`
+    Length(SlotName),
+    /// The same, of heads only. `length of heads' .next`
+    HeadLength(SlotName),
+    /// Of all objects, each as often as an element has nothing directly before it in the array that a
+    /// slot refers to. `gaps of .children`
+    Gaps(SlotName),
+    /// Of (target, source) over the references of a slot. `back by .prev`
+    Backward(Referrer),
+    /// Of (source, target) over the references of a slot. `by .next`
+    Forward(Referrer),
+}
+
+impl HashSum {
+    /// Returns whether a person would write it on the right side.
+    pub(super) fn is_right(&self) -> bool {
+        matches!(self, Self::Objects | Self::Backward(_))
+    }
+
+    /// Returns whether it is of pairs of objects.
+    pub fn is_of_pairs(&self) -> bool {
+        matches!(self, Self::Backward(_) | Self::Forward(_))
+    }
 }
 
 impl fmt::Display for HashSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Objects => f.write_str("all"),
-            Self::Backward(slot) => write!(f, "back by .{slot}"),
-            Self::Forward(slot) => write!(f, "by .{slot}"),
+            Self::Heads => f.write_str("heads"),
+            Self::Sources(slot) => write!(f, "from .{slot}"),
             Self::Targets(referrer) => write!(f, "to {referrer}"),
+            Self::Itself(slot) => write!(f, "itself by .{slot}"),
+            Self::Length(slot) => write!(f, "length of .{slot}"),
+            Self::HeadLength(slot) => write!(f, "length of heads' .{slot}"),
+            Self::Gaps(slot) => write!(f, "gaps of .{slot}"),
+            Self::Backward(slot) => write!(f, "back by {slot}"),
+            Self::Forward(slot) => write!(f, "by {slot}"),
         }
     }
 }
@@ -188,18 +228,43 @@ impl FromStr for HashSum {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            Ok(Self::Objects)
-        } else if let Some(slot) = text.strip_prefix("back by .") {
-            Ok(Self::Backward(slot.into()))
-        } else if let Some(slot) = text.strip_prefix("by .") {
-            Ok(Self::Forward(slot.into()))
-        } else if let Some(referrer) = text.strip_prefix("to ") {
-            Ok(Self::Targets(referrer.into()))
-        } else {
-            Err(format!("`{text}` cannot be matched"))
+        type Make = fn(&str) -> HashSum;
+        let forms: [(&str, Make); 8] = [
+            ("from .", |slot| HashSum::Sources(slot.into())),
+            ("to ", |slot| HashSum::Targets(slot.into())),
+            ("itself by .", |slot| HashSum::Itself(slot.into())),
+            ("length of .", |slot| HashSum::Length(slot.into())),
+            ("length of heads' .", |slot| {
+                HashSum::HeadLength(slot.into())
+            }),
+            ("gaps of .", |slot| HashSum::Gaps(slot.into())),
+            ("back by ", |slot| HashSum::Backward(slot.into())),
+            ("by ", |slot| HashSum::Forward(slot.into())),
+        ];
+        match text {
+            "all" => return Ok(Self::Objects),
+            "heads" => return Ok(Self::Heads),
+            _ => {}
         }
+        let found = forms.iter().find_map(|(start, make)| {
+            let name = text.strip_prefix(start).filter(|name| is_name(name))?;
+            Some(make(name))
+        });
+        found.ok_or_else(|| format!("`{text}` is not something that can be matched"))
     }
+}
+
+/// Returns whether a text can be the name of a slot of some class: `List.head`, `Node[][*]`.
+fn is_slot(text: &str) -> bool {
+    let field = text
+        .rsplit_once('.')
+        .filter(|it| !it.0.is_empty() && is_name(it.1));
+    is_name(text) && (field.is_some() || text.len() > 3 && text.ends_with("[*]"))
+}
+
+/// Returns whether a text can be the name of a slot, with its class or with a dot before it.
+fn is_name(text: &str) -> bool {
+    !text.trim_matches('.').is_empty() && !text.starts_with(char::is_whitespace)
 }
 
 #[cfg(feature = "export")]

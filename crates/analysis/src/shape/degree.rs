@@ -7,7 +7,7 @@
 
 use heaphound_heap::trace::Traceable;
 
-use super::Backbones;
+use super::{Backbones, Role};
 use crate::slot::SlotIds;
 use crate::summary::{live, on_threads};
 
@@ -116,15 +116,15 @@ fn look<T: Traceable>(
     for &object in objects {
         let class = view.class_of(object);
         let place = backbones.place(class);
-        let other = place.and_then(|place| backbones.list()[place].through);
+        let own = place.map(|place| &backbones.list()[place]);
+        let own = own.filter(|own| own.role != Role::Array);
         let mut outgoing = 0;
         view.for_each_strong_edge(object, |slot, to| {
             let to_class = view.class_of(to);
             if let Some(place) = backbones.raises(ids.at(class, slot), to_class) {
                 arrived.push((place, to));
             }
-            let inside = to_class == class || Some(to_class) == other;
-            outgoing += (place.is_some() && inside) as usize;
+            outgoing += own.is_some_and(|own| backbones.is_outgoing(own, to_class)) as usize;
         });
         if let Some(place) = place {
             counters.object(place, outgoing);

@@ -1,314 +1,240 @@
-//! Matchings: which objects refer to which, reduced to sums of hashes.
+//! Matchings: sums of hashes that always add up to nothing, so that something is true of each object.
 //!
-//! Counts cannot detect that a tree has lost one child and has another twice. Sums of hashes
-//! can: if the sum of h(target) over all references of `left`, `right` and `Tree.root` is the
-//! sum of h(object) over all nodes, each node is referred to exactly once. If the sum of
-//! h(source, target) over `left` and `right` is the sum of h(target, source) over `parent`,
-//! each is the inverse of the other. Sums wrap. Only whether two are equal matters, and that
-//! depends neither on the order in which a collector visits edges nor on addresses.
-//!
-//! Source and target are known when a slot is read, before the target is touched. Whether a
-//! holder's reference leads to a backbone is known only when it arrives.
+//! First the simplest are tried, of two to four sums; then those that a person would look for
+//! in a tree of many slots; then, if enough has been seen, whatever else depends on the rest. A
+//! matching that follows from others is left out.
 
-use std::collections::BTreeMap;
-use std::collections::hash_map::{DefaultHasher, HashMap};
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::collections::BTreeSet;
 
-use heaphound_heap::ClassInfo;
-use heaphound_heap::trace::Traceable;
+use super::modular::Echelon;
+use super::relation::{Learnable, Point, Relations, number, row, solve};
+use super::{HashSum, Measure, Referrer, Relation};
+use crate::slot::SlotName;
 
-use super::{Backbones, HashSum, Leads, Measure, Referrer, Relation};
-use crate::slot::{SlotId, SlotIds, SlotName};
-use crate::summary::{live, on_threads};
+/// With more sums, fewer are tried together.
+const MOST_IN_FOURS: usize = 20;
+const MOST_IN_THREES: usize = 40;
+const MOST_SUMS: usize = 200;
+/// A matching with more sums is hard to understand.
+const MOST_TERMS: usize = 12;
+/// Points that must have confirmed a matching that nobody would look for.
+const ENOUGH_CONFIRMED: usize = 3;
 
-/// The sums of one worker.
-#[derive(Clone, Debug, Default)]
-pub struct MatchCounters {
-    /// Over all objects, by backbone.
-    objects: Vec<u64>,
-    /// By slot and the backbone that it leads to.
-    targets: HashMap<(SlotId, u32), u64, BuildHasherDefault<Mixer>>,
-    /// By slot of a backbone: over (source, target) and over (target, source).
-    pairs: HashMap<SlotId, (u64, u64), BuildHasherDefault<Mixer>>,
+impl Learnable for HashSum {
+    fn find(learnt: &Relations<Self>) -> Vec<Relation<Self>> {
+        let (pairs, sums): (Vec<&Self>, Vec<&Self>) = learnt
+            .terms()
+            .into_iter()
+            .partition(|term| term.is_of_pairs());
+        let mut found = search(learnt, sums);
+        found.extend(search(learnt, pairs));
+        found
+    }
 }
 
-/// The sums of all workers together.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Matches {
-    objects: Vec<u64>,
-    targets: BTreeMap<(SlotId, u32), u64>,
-    pairs: BTreeMap<SlotId, (u64, u64)>,
-}
-
-impl MatchCounters {
-    /// Returns counters for that many backbones.
-    pub fn new(backbones: usize) -> Self {
-        Self {
-            objects: vec![0; backbones],
-            ..Self::default()
+/// Returns matchings of some of these sums, of which none follows from the others.
+fn search(learnt: &Relations<HashSum>, mut terms: Vec<&HashSum>) -> Vec<Relation<HashSum>> {
+    let points = learnt.basis();
+    let is_never = |term: &&HashSum| points.iter().all(|point| number(point, term) == 0);
+    let never = terms.iter().copied().filter(is_never);
+    // Other things that never were may come with other sizes.
+    let never = never.filter(|term| matches!(term, HashSum::Gaps(_)));
+    let mut chosen: Vec<_> = never
+        .map(|term| Relation::of([(term.clone(), 1)]))
+        .collect();
+    terms.retain(|term| !is_never(term));
+    if terms.len() > MOST_SUMS || points.is_empty() {
+        return chosen;
+    }
+    let mut independent = Echelon::new(terms.len(), std::iter::empty());
+    let mut choose = |mut relation: Relation<HashSum>| {
+        let is_back = |it: &&HashSum| matches!(it, HashSum::Backward(_));
+        if 2 * relation.terms.keys().filter(is_back).count() > relation.terms.len() {
+            relation.terms = mirrored(&relation.terms);
         }
-    }
-
-    /// Adds an object of a backbone, the first time it is seen. Its number must be unique.
-    #[inline]
-    pub fn object(&mut self, backbone: usize, object: u64) {
-        let sum = &mut self.objects[backbone];
-        *sum = sum.wrapping_add(mix(object));
-    }
-
-    /// Adds an edge that arrives at an object of a backbone.
-    #[inline]
-    pub fn arrived(&mut self, slot: SlotId, backbone: usize, to: u64) {
-        let sum = self.targets.entry((slot, backbone as u32)).or_default();
-        *sum = sum.wrapping_add(mix(to));
-    }
-
-    /// Adds an edge of a slot that leads inside ([`Leads::Inside`]).
-    #[inline]
-    pub fn read(&mut self, slot: SlotId, from: u64, to: u64) {
-        let (forth, back) = self.pairs.entry(slot).or_default();
-        *forth = forth.wrapping_add(mix_pair(from, to));
-        *back = back.wrapping_add(mix_pair(to, from));
-    }
-
-    /// Adds a sum over objects of a backbone: of [`MatchCounters::hash`].
-    pub fn add_objects(&mut self, backbone: usize, sum: u64) {
-        let known = &mut self.objects[backbone];
-        *known = known.wrapping_add(sum);
-    }
-
-    /// Adds a sum over edges that arrived: of [`MatchCounters::hash`] of their targets.
-    pub fn add_arrived(&mut self, slot: SlotId, backbone: usize, sum: u64) {
-        let known = self.targets.entry((slot, backbone as u32)).or_default();
-        *known = known.wrapping_add(sum);
-    }
-
-    /// Adds sums over edges that were read: of [`MatchCounters::hash_pair`] of source and
-    /// target, and of target and source.
-    pub fn add_read(&mut self, slot: SlotId, forth: u64, back: u64) {
-        let known = self.pairs.entry(slot).or_default();
-        *known = (known.0.wrapping_add(forth), known.1.wrapping_add(back));
-    }
-
-    /// Calls `f` with the sums over edges that arrived: slot, backbone and sum.
-    pub fn for_each_arrived(&self, mut f: impl FnMut(SlotId, usize, u64)) {
-        for (&(slot, backbone), &sum) in &self.targets {
-            f(slot, backbone as usize, sum);
+        // So that it reads `… = all`, and `by … = back by …`.
+        let right = relation.terms.iter().find(|it| it.0.is_right());
+        if right.is_some_and(|it| *it.1 > 0) {
+            relation
+                .terms
+                .values_mut()
+                .for_each(|times| *times = -*times);
         }
-    }
-
-    /// Returns the hash of an object.
-    #[inline]
-    pub fn hash(object: u64) -> u64 {
-        mix(object)
-    }
-
-    /// Returns the hash of two objects.
-    #[inline]
-    pub fn hash_pair(a: u64, b: u64) -> u64 {
-        mix_pair(a, b)
-    }
-
-    /// Returns the sums of all workers together.
-    pub fn merge(workers: impl IntoIterator<Item = Self>) -> Matches {
-        let mut all = Matches::default();
-        for worker in workers {
-            let count = all.objects.len().max(worker.objects.len());
-            all.objects.resize(count, 0);
-            for (sum, it) in all.objects.iter_mut().zip(&worker.objects) {
-                *sum = sum.wrapping_add(*it);
-            }
-            for (key, it) in worker.targets {
-                let sum = all.targets.entry(key).or_default();
-                *sum = sum.wrapping_add(it);
-            }
-            for (slot, (forth, back)) in worker.pairs {
-                let sum = all.pairs.entry(slot).or_default();
-                *sum = (sum.0.wrapping_add(forth), sum.1.wrapping_add(back));
-            }
+        if independent.add(&row(&terms, &relation.terms)) {
+            // If each pair is there the other way round, too, that says the same.
+            independent.add(&row(&terms, &mirrored(&relation.terms)));
+            chosen.push(relation);
         }
-        all
-    }
-}
-
-/// Returns the sums of a view, added up on this thread.
-pub fn matches<T: Traceable>(view: &T, backbones: &Backbones) -> Matches {
-    let ids = SlotIds::new(view.classes());
-    MatchCounters::merge([look(view, &ids, backbones, &live(view, 1))])
-}
-
-/// Returns the sums of a view that can be shared, added up on several threads.
-pub fn matches_on<T: Traceable + Sync>(view: &T, backbones: &Backbones, threads: usize) -> Matches {
-    let ids = SlotIds::new(view.classes());
-    let objects = live(view, threads);
-    let look = |objects: &[T::Object]| look(view, &ids, backbones, objects);
-    MatchCounters::merge(on_threads(&objects, threads, look))
-}
-
-fn look<T: Traceable>(
-    view: &T,
-    ids: &SlotIds,
-    backbones: &Backbones,
-    objects: &[T::Object],
-) -> MatchCounters {
-    let mut counters = MatchCounters::new(backbones.list().len());
-    let number = |object: T::Object| {
-        // The same in every process, unlike that of a map.
-        let mut hasher = DefaultHasher::new();
-        object.hash(&mut hasher);
-        hasher.finish()
     };
-    for &object in objects {
-        let class = view.class_of(object);
-        if let Some(place) = backbones.place(class) {
-            counters.object(place, number(object));
-        }
-        view.for_each_strong_edge(object, |place, to| {
-            let slot = ids.at(class, place);
-            if let Some(backbone) = backbones.place(view.class_of(to)) {
-                counters.arrived(slot, backbone, number(to));
-            }
-            if backbones.leads(slot) == Leads::Inside {
-                counters.read(slot, number(object), number(to));
+    let rows: Vec<Vec<i64>> = points.iter().map(|point| row(&terms, point)).collect();
+    let most = match terms.len() {
+        count if count <= MOST_IN_FOURS => 4,
+        count if count <= MOST_IN_THREES => 3,
+        _ => 2,
+    };
+    for size in 2..=most {
+        for_each_sum(terms.len(), size, &mut |sum| {
+            let value = |row: &Vec<i64>| -> i128 {
+                let parts = sum
+                    .iter()
+                    .map(|&(at, times)| row[at] as i128 * times as i128);
+                parts.sum()
+            };
+            if rows.iter().all(|row| value(row) == 0) {
+                choose(Relation::of(
+                    sum.iter().map(|&(at, times)| (terms[at].clone(), times)),
+                ));
             }
         });
     }
-    counters
-}
-
-impl Matches {
-    /// Returns the sums of one backbone.
-    pub(super) fn of_backbone(
-        &self,
-        place: usize,
-        backbones: &Backbones,
-        classes: &[ClassInfo],
-        ids: &SlotIds,
-    ) -> BTreeMap<HashSum, u64> {
-        let class = backbones.list()[place].class;
-        let mut sums = BTreeMap::new();
-        let all = self.objects.get(place).copied().unwrap_or(0);
-        sums.insert(HashSum::Objects, all);
-        let targets = self.targets.iter();
-        for (&(slot, _), &sum) in targets.filter(|(key, _)| key.1 as usize == place) {
-            let referrer = match ids.class_of(slot) == Some(class) {
-                true => Referrer::Own(ids.own_name(classes, slot)),
-                false => Referrer::Other(ids.name_with_class(classes, slot)),
-            };
-            // Two classes may have the same name, and so may their slots.
-            let known: &mut u64 = sums.entry(HashSum::Targets(referrer)).or_default();
-            *known = known.wrapping_add(sum);
+    for relation in of_all_slots(&terms) {
+        if points.iter().all(|point| relation.value(point) == 0) {
+            choose(relation);
         }
-        let pairs = self.pairs.iter();
-        for (&slot, &(forth, back)) in pairs.filter(|it| ids.class_of(*it.0) == Some(class)) {
-            let name = ids.own_name(classes, slot);
-            sums.insert(HashSum::Forward(name.clone()), forth);
-            sums.insert(HashSum::Backward(name), back);
-        }
-        sums
     }
+    if learnt.confirmed() >= ENOUGH_CONFIRMED {
+        let known = Echelon::new(terms.len(), rows.iter().cloned());
+        for column in 0..terms.len() {
+            let solved = solve(&known, &terms, column);
+            let solved = solved.filter(|it| it.terms.len() <= MOST_TERMS);
+            if let Some(relation) = solved
+                && points.iter().all(|point| relation.value(point) == 0)
+            {
+                choose(relation);
+            }
+        }
+    }
+    chosen
 }
 
-/// With more slots or holders, not all are tried.
-const MOST_SLOTS: usize = 6;
-
-/// Returns the matchings that hold in a measure: sums that are equal.
-pub(super) fn find(measure: &Measure) -> Vec<Relation<HashSum>> {
-    let slots: Vec<&SlotName> = measure.recursive.keys().collect();
-    let slots = &slots[..slots.len().min(MOST_SLOTS)];
-    let others = |but: usize| -> Vec<&SlotName> {
-        let others = slots.iter().enumerate().filter(|(at, _)| *at != but);
-        others.map(|(_, slot)| *slot).collect()
-    };
-    // One slot, all but one, all.
-    let mut groups: Vec<Vec<&SlotName>> = slots.iter().map(|slot| vec![*slot]).collect();
-    groups.extend((0..slots.len()).map(others));
-    groups.push(slots.to_vec());
-    groups.retain(|group| !group.is_empty());
-    groups.sort_by_key(|group| group.len());
-    groups.dedup();
-    let holders = measure.holders.keys().take(MOST_SLOTS);
-    let mut found: Vec<Relation<HashSum>> = Vec::new();
-    let mut keep = |relation: Relation<HashSum>| {
-        let new = holds(&relation, measure) && !found.contains(&relation);
-        if new {
-            found.push(relation);
-        }
-    };
-    let targets = |referrer| (HashSum::Targets(referrer), 1);
-    for group in &groups {
-        let group_targets = || {
-            group
-                .iter()
-                .map(|&slot| targets(Referrer::Own(slot.clone())))
+/// Returns the same about pairs the other way round.
+fn mirrored(terms: &Point<HashSum>) -> Point<HashSum> {
+    let mirrored = |(term, &times): (&HashSum, &i64)| {
+        let term = match term.clone() {
+            HashSum::Forward(slot) => HashSum::Backward(slot),
+            HashSum::Backward(slot) => HashSum::Forward(slot),
+            other => other,
         };
-        for holder in holders.clone().map(Some).chain([None]) {
-            let held = holder.map(|holder| targets(Referrer::Other(holder.clone())));
-            let terms = group_targets().chain(held);
-            keep(Relation::of(terms.chain([(HashSum::Objects, -1)])));
+        (term, times)
+    };
+    terms.iter().map(mirrored).collect()
+}
+
+/// Calls `f` with all sums of so many of `count` terms, each added or subtracted, the first added.
+fn for_each_sum(count: usize, size: usize, f: &mut impl FnMut(&[(usize, i64)])) {
+    fn next(
+        count: usize,
+        size: usize,
+        sum: &mut Vec<(usize, i64)>,
+        f: &mut impl FnMut(&[(usize, i64)]),
+    ) {
+        if sum.len() == size {
+            return f(sum);
         }
-        for &slot in slots.iter().filter(|slot| !group.contains(slot)) {
-            // If two are each other's inverse, one relation is enough.
-            if group.len() > 1 || group[0] < slot {
-                let forth = group.iter().map(|&it| (HashSum::Forward(it.clone()), 1));
-                let back = (HashSum::Backward(slot.clone()), -1);
-                keep(Relation::of(forth.chain([back])));
+        let start = sum.last().map_or(0, |it| it.0 + 1);
+        for at in start..count {
+            for times in [1, -1] {
+                if !sum.is_empty() || times == 1 {
+                    sum.push((at, times));
+                    next(count, size, sum, f);
+                    sum.pop();
+                }
             }
+        }
+    }
+    next(count, size, &mut Vec::new(), f);
+}
+
+/// Returns what may be true of a tree of many slots: each object is referred to once by them and
+/// another; one slot is the inverse of all others.
+fn of_all_slots(terms: &[&HashSum]) -> Vec<Relation<HashSum>> {
+    let own = |term: &&&HashSum| matches!(term, HashSum::Targets(Referrer::Own(_)));
+    let other = |term: &&&HashSum| matches!(term, HashSum::Targets(Referrer::Other(_)));
+    let is_forth = |term: &&&HashSum| matches!(term, HashSum::Forward(_));
+    let all: Vec<&HashSum> = terms.iter().filter(own).copied().collect();
+    let mut found = Vec::new();
+    let mut groups = vec![all.clone()];
+    groups.extend((0..all.len()).map(|but| {
+        let mut group = all.clone();
+        group.remove(but);
+        group
+    }));
+    for group in groups.iter().filter(|group| !group.is_empty()) {
+        for holder in terms.iter().filter(other).map(Some).chain([None]) {
+            let sum = group.iter().chain(holder).map(|&term| (term.clone(), 1));
+            found.push(Relation::of(sum.chain([(HashSum::Objects, -1)])));
+        }
+    }
+    let forth: Vec<&HashSum> = terms.iter().filter(is_forth).copied().collect();
+    for back in terms {
+        if let HashSum::Backward(slot) = back {
+            let down = forth
+                .iter()
+                .filter(|it| **it != &HashSum::Forward(slot.clone()));
+            let down = down.map(|&it| (it.clone(), 1));
+            found.push(Relation::of(down.chain([((*back).clone(), -1)])));
         }
     }
     found
 }
 
-/// Returns whether the sums of a measure are equal. A sum that is not there is 0.
-pub(super) fn holds(relation: &Relation<HashSum>, measure: &Measure) -> bool {
-    let sum = relation.terms.iter().fold(0u64, |all, (term, &times)| {
-        let value = measure.matches.get(term).copied().unwrap_or(0);
-        all.wrapping_add(value.wrapping_mul(times as u64))
-    });
-    sum == 0
+/// Returns what is added up of a structure.
+pub(super) fn point(measure: &Measure) -> Point<HashSum> {
+    let sums = measure.matches.iter();
+    sums.map(|(sum, &value)| (sum.clone(), value as i64))
+        .collect()
+}
+
+/// Returns whether all that a matching is about was looked at: the classes of its slots are still
+/// part of the structure, and the arrays of its slots were read.
+pub(super) fn is_measured(relation: &Relation<HashSum>, measure: &Measure) -> bool {
+    let is_member = |slot: &str| {
+        let array = slot
+            .strip_suffix("[*]")
+            .is_some_and(|it| measure.members.contains(it));
+        let class = slot.rsplit_once('.').map(|it| it.0);
+        array || class.is_some_and(|class| measure.members.contains(class))
+    };
+    let is_read = |slot: &str| {
+        let array = slot.strip_suffix("[*]").or(slot.strip_suffix("[0]"));
+        !measure.unread.contains(array.unwrap_or(slot))
+    };
+    let own = |slot: &SlotName| format!("{}.{slot}", measure.class);
+    let full = |referrer: &Referrer| match referrer {
+        Referrer::Own(slot) => own(slot),
+        Referrer::Other(slot) => slot.to_string(),
+    };
+    relation.terms.keys().all(|term| match term {
+        HashSum::Objects | HashSum::Heads => true,
+        HashSum::Forward(slot) | HashSum::Backward(slot) => {
+            let is_own = matches!(slot, Referrer::Own(_));
+            is_read(&full(slot)) && (is_own || is_member(&full(slot)))
+        }
+        HashSum::Targets(slot) => is_read(&full(slot)),
+        HashSum::Sources(slot)
+        | HashSum::Itself(slot)
+        | HashSum::Length(slot)
+        | HashSum::HeadLength(slot)
+        | HashSum::Gaps(slot) => is_read(&own(slot)),
+    })
 }
 
 /// Returns whether one slot of the structure is the inverse of all others together.
 pub(super) fn leads_back(measure: &Measure) -> bool {
-    let slots = || measure.recursive.keys();
     let sum = |sum: HashSum| measure.matches.get(&sum).copied();
-    slots().any(|up| {
-        let down = slots().filter(|slot| *slot != up);
-        let down = down.map(|slot| sum(HashSum::Forward(slot.clone())));
-        let down = down.reduce(|a, b| Some(a?.wrapping_add(b?))).flatten();
-        down.is_some_and(|it| Some(it) == sum(HashSum::Backward(up.clone())))
-    })
-}
-
-#[inline]
-fn mix_pair(a: u64, b: u64) -> u64 {
-    mix(mix(a).wrapping_add(b))
-}
-
-/// The last step of splitmix64: every bit of the result depends on every bit given.
-#[inline]
-fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Hashes slots. They are small numbers, which no input can choose in order to collide.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte as u32));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.0 = (self.0.rotate_left(32) ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
+    let slots: BTreeSet<&Referrer> = measure
+        .matches
+        .keys()
+        .filter_map(|it| match it {
+            HashSum::Forward(slot) => Some(slot),
+            _ => None,
+        })
+        .collect();
+    slots.len() > 1
+        && slots.iter().any(|&up| {
+            let down = slots.iter().filter(|slot| **slot != up);
+            let down = down.map(|&slot| sum(HashSum::Forward(slot.clone())));
+            let down = down.reduce(|a, b| Some(a?.wrapping_add(b?))).flatten();
+            down.is_some_and(|it| Some(it) == sum(HashSum::Backward(up.clone())))
+        })
 }

@@ -1,13 +1,13 @@
 //! Measures: what is counted of a recursive data structure at one collection. Slots have
 //! names, not numbers, so that runs can be compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::{ClassId, ClassInfo};
 
-use super::{Backbone, Backbones, Degrees, HashSum, Matches};
-use super::{degrees, degrees_on, matches, matches_on};
+use super::{Backbone, Backbones, Degrees, HashSum, Role, Sums};
+use super::{degrees, degrees_on, sums, sums_on};
 use crate::slot::{SlotIds, SlotName};
 use crate::summary::{Summary, summarize, summarize_on};
 
@@ -18,6 +18,13 @@ pub struct Measure {
     pub class: String,
     /// The class between two objects of the backbone, if there is one.
     pub through: Option<String>,
+    /// Whether the structure is recursive through the class, or it is a part.
+    pub role: Role,
+    /// The classes of the structure.
+    pub members: BTreeSet<String>,
+    /// Slots of these classes, with the class, whose arrays were not read, because too many refer to the
+    /// same ones.
+    pub unread: BTreeSet<String>,
     /// Live objects of the backbone.
     pub instances: u64,
     /// Their volume, and that of what is between them.
@@ -44,19 +51,28 @@ impl Measure {
 }
 
 /// Returns the measures of all backbones. `degrees` are in the order of the backbones;
-/// `matches` are given if they were added up.
+/// `sums` are given if they were added up.
 pub fn measure(
     summary: &Summary,
     classes: &[ClassInfo],
     ids: &SlotIds,
     backbones: &Backbones,
     degrees: &[Degrees],
-    matches: Option<&Matches>,
+    sums: Option<&Sums>,
 ) -> Vec<Measure> {
     let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
     let heap_bytes = summary.volume_bytes();
     let points_from = summary.points_from(ids);
-    let one = |(place, (&Backbone { class, through }, &degrees)): (usize, _)| {
+    let one = |(place, (own, &degrees)): (usize, (&Backbone, &Degrees))| {
+        let &Backbone {
+            class,
+            through,
+            role,
+            family,
+        } = own;
+        let members = || backbones.list().iter().filter(|it| it.family == family);
+        let unread = members().flat_map(|it| ids.of(it.class));
+        let unread = unread.filter(|&slot| backbones.leaves_arrays(slot));
         let total = summary.class(class);
         let (mut slots, mut recursive, mut holders) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -81,6 +97,9 @@ pub fn measure(
         Measure {
             class: name(class),
             through: through.map(name),
+            role,
+            members: members().map(|it| name(it.class)).collect(),
+            unread: unread.map(|slot| ids.full_name(classes, slot)).collect(),
             instances: total.objects,
             volume_bytes: total.volume_bytes.saturating_add(between.min(most)),
             heap_bytes,
@@ -88,8 +107,8 @@ pub fn measure(
             slots,
             recursive,
             holders,
-            matches: matches.map_or_else(BTreeMap::new, |matches| {
-                matches.of_backbone(place, backbones, classes, ids)
+            matches: sums.map_or_else(BTreeMap::new, |sums| {
+                sums.of_backbone(place, backbones, classes, ids)
             }),
         }
     };
@@ -99,7 +118,7 @@ pub fn measure(
 
 /// Returns the measures of all backbones of a view, counted on this thread.
 pub fn measure_view<T: Traceable>(view: &T) -> Vec<Measure> {
-    let count = |backbones: &Backbones| (degrees(view, backbones), matches(view, backbones));
+    let count = |backbones: &Backbones| (degrees(view, backbones), sums(view, backbones));
     measure_with(view.classes(), &summarize(view), count)
 }
 
@@ -108,7 +127,7 @@ pub fn measure_view<T: Traceable>(view: &T) -> Vec<Measure> {
 pub fn measure_view_on<T: Traceable + Sync>(view: &T, threads: usize) -> Vec<Measure> {
     let count = |backbones: &Backbones| {
         let degrees = degrees_on(view, backbones, threads);
-        (degrees, matches_on(view, backbones, threads))
+        (degrees, sums_on(view, backbones, threads))
     };
     measure_with(view.classes(), &summarize_on(view, threads), count)
 }
@@ -116,10 +135,10 @@ pub fn measure_view_on<T: Traceable + Sync>(view: &T, threads: usize) -> Vec<Mea
 fn measure_with(
     classes: &[ClassInfo],
     summary: &Summary,
-    count: impl Fn(&Backbones) -> (Vec<Degrees>, Matches),
+    count: impl Fn(&Backbones) -> (Vec<Degrees>, Sums),
 ) -> Vec<Measure> {
     let ids = SlotIds::new(classes);
     let backbones = Backbones::find(summary, classes, &ids);
-    let (degrees, matches) = count(&backbones);
-    measure(summary, classes, &ids, &backbones, &degrees, Some(&matches))
+    let (degrees, sums) = count(&backbones);
+    measure(summary, classes, &ids, &backbones, &degrees, Some(&sums))
 }

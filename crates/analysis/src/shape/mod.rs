@@ -6,8 +6,8 @@
 //!    many references from and to other objects of the structure, and what each slot holds.
 //! 3. Learning: a [`Profile`] keeps what all measures of correct runs have in common. A
 //!    degree that always the same number of objects have, at most two, is a *quirk*; any
-//!    other is a range of percentages. There are also exact linear [`Relation`]s, such as
-//!    "a singly linked list has one `next` fewer than nodes", and [`Matches`], such as
+//!    other is a range of percentages. There are also exact linear [`Relation`]s of counts, such as
+//!    "a singly linked list has one `next` fewer than nodes", and of [`Sums`] of hashes, such as
 //!    "`prev` is the inverse of `next`".
 //! 4. Testing: [`Profile::test`] returns how a measure differs from the profile.
 //!
@@ -25,16 +25,17 @@ mod modular;
 mod offender;
 mod profile;
 mod relation;
+mod sums;
 mod violation;
 
-pub use backbone::{Backbone, Backbones, Leads};
+pub use backbone::{Backbone, Backbones, Leads, Role};
 pub use classify::{Shape, shape_of};
 pub use count::{Count, Degree, HashSum, Number, Referrer, Side};
 pub use degree::{DegreeCounters, Degrees, Distribution, degrees, degrees_on};
-pub use matching::{MatchCounters, Matches, matches, matches_on};
 pub use measure::{Measure, measure, measure_view, measure_view_on};
 pub use metric::{Metric, Percent};
-pub use offender::{offenders, show_offenders};
+pub use offender::{extent, offenders, show_offenders};
 pub use profile::{Invariants, Profile};
 pub use relation::{Relation, Relations};
+pub use sums::{Link, SumCounters, Sums, Trait, sums, sums_on};
 pub use violation::{Broken, Violation, findings};

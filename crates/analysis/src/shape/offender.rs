@@ -7,7 +7,10 @@ use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Reached, Search, named};
 use heaphound_heap::trace::Traceable;
 
-use super::{Backbone, Backbones, Broken, Count, HashSum, Referrer, Relation, Side, Violation};
+use super::sums;
+use super::{
+    Backbones, Broken, Count, Degree, HashSum, Metric, Referrer, Relation, Side, Violation,
+};
 use crate::slot::{SlotIds, SlotName};
 use crate::summary::live;
 
@@ -30,6 +33,11 @@ pub fn show_offenders<T: Traceable>(
     objects.sort_unstable();
     objects.dedup();
     objects.truncate(MOST_SHOWN);
+    if objects.is_empty() {
+        let note = format!("somewhere in the objects of {class}: none of them differs for itself");
+        finding.notes.push(note);
+        return;
+    }
     let reached = Reached::new(view, &mut view.visits(), &Search::everywhere(), &objects);
     for object in objects {
         match reached.trail(object) {
@@ -45,12 +53,22 @@ pub fn show_offenders<T: Traceable>(
     }
 }
 
-/// Returns the objects that cause a violation, at most `limit`, in the order of the view.
+/// Returns how many objects of a class differ from what was true of each of them.
+pub fn extent<T: Traceable>(view: &T, backbones: &Backbones, violations: &[Violation]) -> usize {
+    let differ = |it| offenders(view, backbones, it, usize::MAX);
+    let objects: BTreeSet<T::Object> = violations.iter().flat_map(differ).collect();
+    objects.len()
+}
+
+/// Returns the objects that cause a violation, at most `limit`. Only those that themselves differ from
+/// what is true of every object:
 ///
-/// - Too many have a degree: those that have it.
-/// - A matching is broken: those that it lacks or has twice.
-/// - A relation has too few references: those whose slots are null, unless many may be.
-/// - It has too many: those that its slots refer to more than once, unless many may be shared.
+/// - No object has a degree: those that have it.
+/// - A matching is broken: those for which it does not hold; of pairs, first those that are in
+///   most of them.
+/// - Each object's slot refers to something: those whose slot is null.
+///
+/// Of anything else there are objects that are right and look the same. None of them is shown.
 pub fn offenders<T: Traceable>(
     view: &T,
     backbones: &Backbones,
@@ -59,152 +77,94 @@ pub fn offenders<T: Traceable>(
 ) -> Vec<T::Object> {
     let of_class = |class: ClassId| view.class(class).name == violation.class;
     let mut all = backbones.list().iter();
-    let Some(&backbone) = all.find(|it| of_class(it.class)) else {
+    let Some(place) = all.position(|it| of_class(it.class)) else {
         return Vec::new();
     };
-    let edges = Edges::of(view, backbones, backbone);
-    let objects = |fits: &dyn Fn(&T::Object) -> bool| {
-        let found = edges.objects.iter().filter(|object| fits(object));
-        found.take(limit).copied().collect()
+    let mut found: Vec<T::Object> = match &violation.broken {
+        Broken::Degree {
+            degree,
+            expected: Metric::Quirk(0),
+            ..
+        } => having(view, backbones, place, *degree),
+        Broken::Degree { .. } => Vec::new(),
+        Broken::Match { relation, .. } if relation.terms.keys().any(HashSum::is_of_pairs) => {
+            let pairs = sums::unmatched(view, backbones, place, &relation.terms);
+            return most_common(pairs, limit);
+        }
+        Broken::Match { relation, .. } => {
+            let defects = sums::defects(view, backbones, place, &relation.terms);
+            defects.into_keys().collect()
+        }
+        Broken::Relation { relation, .. } => match full_slot(relation) {
+            Some(slot) => {
+                let terms = [(HashSum::Objects, 1), (HashSum::Sources(slot.clone()), -1)];
+                let defects = sums::defects(view, backbones, place, &terms.into());
+                let null = defects.into_iter().filter(|it| it.1 > 0);
+                null.map(|it| it.0).collect()
+            }
+            None => Vec::new(),
+        },
     };
-    let count = |counts: &BTreeMap<T::Object, usize>, it: &T::Object| -> usize {
-        counts.get(it).copied().unwrap_or(0)
-    };
-    match &violation.broken {
-        // Those that have the degree are right.
-        broken @ Broken::Degree { .. } if broken.is_too_few() => Vec::new(),
-        Broken::Degree { degree, .. } => {
-            let counts = match degree.side {
-                Side::In => &edges.incoming,
-                Side::Out => &edges.outgoing,
+    found.truncate(limit);
+    found
+}
+
+/// Returns the slot of which a relation says that all objects have it.
+fn full_slot(relation: &Relation<Count>) -> Option<&SlotName> {
+    let mut slots = relation.terms.keys().filter_map(|count| match count {
+        Count::References(Referrer::Own(slot)) if !slot.is_elements() => Some(slot),
+        _ => None,
+    });
+    let slot = slots.next()?;
+    let own = Count::References(Referrer::Own(slot.clone()));
+    let expected = Relation::of([(own, 1), (Count::Instances, -1)]);
+    (expected.terms == relation.terms).then_some(slot)
+}
+
+/// Returns the objects that have a degree, in order.
+fn having<T: Traceable>(
+    view: &T,
+    backbones: &Backbones,
+    place: usize,
+    degree: Degree,
+) -> Vec<T::Object> {
+    let ids = SlotIds::new(view.classes());
+    let own = &backbones.list()[place];
+    let mut counts: BTreeMap<T::Object, usize> = BTreeMap::new();
+    for object in live(view, 1) {
+        let class = view.class_of(object);
+        if class == own.class {
+            counts.entry(object).or_default();
+        }
+        view.for_each_strong_edge(object, |at, to| {
+            let to_class = view.class_of(to);
+            let counted = match degree.side {
+                Side::In => {
+                    let raised = backbones.raises(ids.at(class, at), to_class);
+                    Some(to).filter(|_| raised == Some(place))
+                }
+                Side::Out => {
+                    let inside = class == own.class && backbones.is_outgoing(own, to_class);
+                    Some(object).filter(|_| inside)
+                }
             };
-            objects(&|it| degree.number.includes(count(counts, it)))
-        }
-        Broken::Match(relation) => {
-            let odd = edges.unmatched(relation);
-            objects(&|it| odd.contains(it))
-        }
-        Broken::Relation {
-            relation, excess, ..
-        } => {
-            let referrers = relation.terms.keys().filter_map(|count| match count {
-                Count::References(referrer) => Some(referrer),
-                _ => None,
-            });
-            let referrers: BTreeSet<&Referrer> = referrers.collect();
-            let off_by = excess.unsigned_abs();
-            if violation.broken.is_too_few() {
-                let is_full = |slot: &SlotName| referrers.contains(&Referrer::Own(slot.clone()));
-                let full = edges.own.iter().filter(|(slot, ..)| is_full(slot));
-                let full: BTreeSet<T::Object> = full.map(|&(_, from, _)| from).collect();
-                // The ends of lists and the leaves of trees are right, and there are many.
-                let null = (edges.objects.len() - full.len()) as u128;
-                return match null <= 2 * off_by {
-                    true => objects(&|it| !full.contains(it)),
-                    false => Vec::new(),
-                };
+            if let Some(it) = counted {
+                *counts.entry(it).or_default() += 1;
             }
-            // Each reference too many leads to an object that has one already, or to another
-            // structure. If more are shared than that, sharing is part of the structure.
-            let times = edges.times(&referrers);
-            let shared = edges.objects.iter().filter(|it| count(&times, it) > 1);
-            match shared.count() as u128 <= off_by {
-                true => objects(&|it| count(&times, it) > 1),
-                false => Vec::new(),
-            }
-        }
+        });
     }
+    let having = counts.into_iter().filter(|it| degree.number.includes(it.1));
+    having.map(|it| it.0).collect()
 }
 
-/// All edges from and to a backbone.
-struct Edges<O> {
-    /// All objects of the backbone, in order.
-    objects: BTreeSet<O>,
-    /// References from inside the structure, and to it, where there are any.
-    incoming: BTreeMap<O, usize>,
-    outgoing: BTreeMap<O, usize>,
-    /// From the backbone: slot, from, to.
-    own: Vec<(SlotName, O, O)>,
-    /// To the backbone from others: slot, to.
-    held: Vec<(SlotName, O)>,
-}
-
-impl<O: Copy + Ord> Edges<O> {
-    fn of<T: Traceable<Object = O>>(view: &T, backbones: &Backbones, backbone: Backbone) -> Self {
-        let ids = SlotIds::new(view.classes());
-        let mut edges = Self {
-            objects: BTreeSet::new(),
-            incoming: BTreeMap::new(),
-            outgoing: BTreeMap::new(),
-            own: Vec::new(),
-            held: Vec::new(),
-        };
-        for object in live(view, 1) {
-            let class = view.class_of(object);
-            let own = class == backbone.class;
-            if own {
-                edges.objects.insert(object);
-            }
-            view.for_each_strong_edge(object, |place, to| {
-                let slot = ids.at(class, place);
-                let to_class = view.class_of(to);
-                let arrives = to_class == backbone.class;
-                if arrives && backbones.raises(slot, to_class).is_some() {
-                    *edges.incoming.entry(to).or_default() += 1;
-                }
-                if own {
-                    let name = ids.own_name(view.classes(), slot);
-                    edges.own.push((name, object, to));
-                    if arrives || Some(to_class) == backbone.through {
-                        *edges.outgoing.entry(object).or_default() += 1;
-                    }
-                } else if arrives {
-                    let name = ids.name_with_class(view.classes(), slot);
-                    edges.held.push((name, to));
-                }
-            });
-        }
-        edges
+/// Returns the objects of pairs, those first that are in most of them.
+fn most_common<O: Copy + Ord>(pairs: Vec<(O, O)>, limit: usize) -> Vec<O> {
+    let mut times: BTreeMap<O, usize> = BTreeMap::new();
+    for (a, b) in pairs {
+        *times.entry(a).or_default() += 1;
+        *times.entry(b).or_default() += 1;
     }
-
-    /// Returns how often slots refer to each object.
-    fn times(&self, referrers: &BTreeSet<&Referrer>) -> BTreeMap<O, usize> {
-        let own = self.own.iter();
-        let own = own.map(|(slot, _, to)| (Referrer::Own(slot.clone()), *to));
-        let held = self.held.iter();
-        let held = held.map(|(slot, to)| (Referrer::Other(slot.clone()), *to));
-        let mut times: BTreeMap<O, usize> = BTreeMap::new();
-        for (_, to) in own.chain(held).filter(|it| referrers.contains(&it.0)) {
-            *times.entry(to).or_default() += 1;
-        }
-        times
-    }
-
-    /// Returns the objects that a matching lacks or has twice. If it is about pairs, these
-    /// are the sources.
-    fn unmatched(&self, relation: &Relation<HashSum>) -> BTreeSet<O> {
-        let mut targets = BTreeSet::new();
-        let (mut forward, mut backward) = (BTreeSet::new(), BTreeSet::new());
-        for term in relation.terms.keys() {
-            match term {
-                HashSum::Objects => {}
-                HashSum::Targets(referrer) => drop(targets.insert(referrer)),
-                HashSum::Forward(slot) => drop(forward.insert(slot)),
-                HashSum::Backward(slot) => drop(backward.insert(slot)),
-            }
-        }
-        if backward.is_empty() {
-            let times = self.times(&targets);
-            let odd = self.objects.iter().filter(|it| times.get(it) != Some(&1));
-            return odd.copied().collect();
-        }
-        let edges_of = |slots: &BTreeSet<&SlotName>| {
-            let edges = self.own.iter().filter(|(slot, ..)| slots.contains(slot));
-            edges.map(|&(_, from, to)| (from, to)).collect::<Vec<_>>()
-        };
-        let forth: BTreeSet<(O, O)> = edges_of(&forward).into_iter().collect();
-        let back = edges_of(&backward).into_iter().map(|(from, to)| (to, from));
-        let back: BTreeSet<(O, O)> = back.collect();
-        forth.symmetric_difference(&back).map(|it| it.0).collect()
-    }
+    let mut all: Vec<(O, usize)> = times.into_iter().collect();
+    all.sort_by_key(|it| std::cmp::Reverse(it.1));
+    all.into_iter().take(limit).map(|it| it.0).collect()
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::matching;
-use super::relation::{Relation, Relations, number, point};
-use super::{Broken, Degree, HashSum, Measure, Metric, Shape, Violation, shape_of};
+use super::relation::{ENOUGH_POINTS, Relations, number, point};
+use super::{Broken, Count, Degree, HashSum, Measure, Metric, Role, Shape, Violation, shape_of};
 
 /// What is true of the recursive data structures of a program, by the names of their
 /// backbones.
@@ -41,18 +41,13 @@ pub struct Invariants {
     /// `in=0`, `in=1`, `in=2`, `in>2`, `out=0`, … A person may remove what is not to be tested.
     pub degrees: BTreeMap<Degree, Metric>,
     /// Exact relations.
-    pub relations: Relations,
-    /// References that match: `to` a slot's targets, `by` it from source to target, `back by`
-    /// it from target to source. None if nothing was learnt about it.
-    #[cfg_attr(
-        feature = "export",
-        serde(default, skip_serializing_if = "Option::is_none")
-    )]
-    pub matches: Option<Vec<Relation<HashSum>>>,
+    pub relations: Relations<Count>,
+    /// What is true of each object, and of each pair: sums of hashes that add up to nothing.
+    pub matches: Relations<HashSum>,
 }
 
 /// The version of the form.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// The percentages of smaller structures mean nothing, and any count of theirs is a quirk.
 const LEAST_INSTANCES: u64 = 16;
@@ -122,6 +117,16 @@ impl Profile {
         for (class, invariants) in &profile.backbones {
             let checked = invariants.check();
             checked.map_err(|error| format!("{class}: {error}"))?;
+            if let Some(term) = invariants.unknown_term() {
+                let quoted = format!("{term:?}:");
+                let mut lines = text.lines().zip(1..);
+                let line = lines
+                    .find(|(line, _)| line.contains(&quoted))
+                    .map_or(1, |it| it.1);
+                return Err(format!(
+                    "{class}: `{term}` was never counted at line {line}"
+                ));
+            }
         }
         Ok(profile)
     }
@@ -140,21 +145,48 @@ impl Invariants {
             return Err(format!("the range of {least} to {most} instances is empty"));
         }
         self.relations.check()?;
-        let mut matches = self.matches.iter().flatten();
-        matches.try_for_each(Relation::check)
+        self.matches.check()
+    }
+
+    /// Returns something that a relation is about, and that is in nothing that was learnt.
+    #[cfg(feature = "export")]
+    fn unknown_term(&self) -> Option<String> {
+        self.relations
+            .unknown_term()
+            .or(self.matches.unknown_term())
     }
 
     fn learn(&mut self, measure: &Measure) {
         self.measures = self.measures.saturating_add(1);
         self.through.clone_from(&measure.through);
-        self.relations.learn(measure);
+        let was_evident = self.is_evident();
+        self.relations.learn(point(measure), true, false);
         let n = measure.instances;
         if self.instances.is_none_or(|(_, most)| n >= most) {
-            self.looks_like = shape_of(measure);
+            self.looks_like = match measure.role {
+                Role::Backbone => shape_of(measure),
+                Role::Part | Role::Array => Shape::Other,
+            };
         }
-        if n < LEAST_INSTANCES {
-            return;
+        if n >= LEAST_INSTANCES {
+            self.learn_degrees(measure);
         }
+        if !measure.matches.is_empty() {
+            let is_evident = self.is_evident();
+            let point = matching::point(measure);
+            self.matches
+                .learn(point, is_evident, is_evident != was_evident);
+        }
+    }
+
+    /// Returns whether structures of enough sizes were seen to believe that what is true of all
+    /// objects of them is so for a reason. Addresses change while a program does nothing.
+    fn is_evident(&self) -> bool {
+        self.instances.is_some() && self.relations.points() >= ENOUGH_POINTS
+    }
+
+    fn learn_degrees(&mut self, measure: &Measure) {
+        let n = measure.instances;
         for degree in Degree::all() {
             let new = Metric::of(degree.count(&measure.degrees), n);
             match (self.instances, self.degrees.get_mut(&degree)) {
@@ -164,12 +196,6 @@ impl Invariants {
                 (None, _) => {
                     self.degrees.insert(degree, new);
                 }
-            }
-        }
-        if !measure.matches.is_empty() {
-            match &mut self.matches {
-                Some(known) => known.retain(|it| matching::holds(it, measure)),
-                None => self.matches = Some(matching::find(measure)),
             }
         }
         self.instances = Some(match self.instances {
@@ -185,30 +211,33 @@ impl Invariants {
         }
         self.measures = self.measures.saturating_add(other.measures);
         self.relations.merge(other.relations);
-        match (&mut self.matches, other.matches) {
-            (Some(ours), Some(theirs)) => ours.retain_mut(|it| {
-                let same = theirs.iter().find(|their| their.terms == it.terms);
-                it.ignored |= same.is_some_and(|same| same.ignored);
-                same.is_some()
-            }),
-            (None, theirs) => self.matches = theirs,
-            (Some(_), None) => {}
-        }
-        let (Some(ours), Some(theirs)) = (self.instances, other.instances) else {
+        self.relations.update(true);
+        self.matches.merge(other.matches);
+        self.merge_degrees(other.instances, other.degrees, other.looks_like);
+        self.matches.update(self.is_evident());
+    }
+
+    fn merge_degrees(
+        &mut self,
+        instances: Option<(u64, u64)>,
+        degrees: BTreeMap<Degree, Metric>,
+        looks_like: Shape,
+    ) {
+        let (Some(ours), Some(theirs)) = (self.instances, instances) else {
             if self.instances.is_none() {
-                self.instances = other.instances;
-                self.degrees = other.degrees;
-                self.looks_like = other.looks_like;
+                self.instances = instances;
+                self.degrees = degrees;
+                self.looks_like = looks_like;
             }
             return;
         };
         if theirs.1 > ours.1 {
-            self.looks_like = other.looks_like;
+            self.looks_like = looks_like;
         }
         self.degrees
-            .retain(|degree, _| other.degrees.contains_key(degree));
+            .retain(|degree, _| degrees.contains_key(degree));
         for (degree, known) in &mut self.degrees {
-            *known = known.with(ours, other.degrees[degree], theirs);
+            *known = known.with(ours, degrees[degree], theirs);
         }
         self.instances = Some((ours.0.min(theirs.0), ours.1.max(theirs.1)));
     }
@@ -256,10 +285,17 @@ impl Invariants {
     }
 
     fn broken_matches(&self, measure: &Measure) -> impl Iterator<Item = Broken> {
-        let is_measured = measure.instances > 0 && !measure.matches.is_empty();
-        let tested = self.matches.iter().flatten().filter(|it| !it.ignored);
-        let broken = tested.filter(move |it| is_measured && !matching::holds(it, measure));
-        broken.cloned().map(Broken::Match)
+        let point = matching::point(measure);
+        let tested = self.matches.hold.iter().filter(|it| !it.ignored);
+        let tested =
+            tested.filter(|it| !measure.matches.is_empty() && matching::is_measured(it, measure));
+        tested.filter_map(move |relation| {
+            let excess = relation.value(&point);
+            (excess != 0).then(|| Broken::Match {
+                relation: relation.clone(),
+                excess,
+            })
+        })
     }
 
     /// Returns whether a range follows from quirks, because all other degrees of its side are

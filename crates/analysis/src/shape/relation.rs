@@ -25,7 +25,7 @@ use super::{Count, Measure, Referrer};
 use crate::slot::SlotName;
 
 /// The counts of one measure.
-pub(super) type Point = BTreeMap<Count, i64>;
+pub(super) type Point<T> = BTreeMap<T, i64>;
 
 /// A sum that is always 0: of [`Count`]s, or of [`HashSum`](super::HashSum)s.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,21 +46,40 @@ pub struct Relation<T> {
 }
 
 /// The relations of one backbone, and what they were learnt from.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "export", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "export", serde(deny_unknown_fields))]
-pub struct Relations {
+#[cfg_attr(
+    feature = "export",
+    serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de> + Ord"))
+)]
+pub struct Relations<T: Ord> {
     /// What holds.
-    pub hold: Vec<Relation<Count>>,
+    pub hold: Vec<Relation<T>>,
     /// Points of which none is a sum of others.
-    basis: Vec<Point>,
+    basis: Vec<Point<T>>,
     /// Different points that are sums of these: as many as are needed to believe a relation
     /// that is not an obvious one.
-    confirming: Vec<Point>,
+    confirming: Vec<Point<T>>,
+}
+
+impl<T: Ord> Default for Relations<T> {
+    fn default() -> Self {
+        Self {
+            hold: Vec::new(),
+            basis: Vec::new(),
+            confirming: Vec::new(),
+        }
+    }
+}
+
+/// What relations can be learnt about.
+pub trait Learnable: Clone + Ord + fmt::Display {
+    /// Returns the relations that hold at all points.
+    fn find(learnt: &Relations<Self>) -> Vec<Relation<Self>>;
 }
 
 /// Points that an obvious relation needs to be believed.
-const ENOUGH_POINTS: usize = 3;
+pub(super) const ENOUGH_POINTS: usize = 3;
 /// Points that must have confirmed any other relation.
 const ENOUGH_CONFIRMED: usize = 5;
 /// A relation with more terms is an accident, or too hard to understand.
@@ -71,11 +90,11 @@ const MOST_COUNTS: usize = 40;
 /// The largest count that a heap can have, and the largest factor of a term. Sums of these
 /// do not overflow.
 #[cfg(feature = "export")]
-const MOST_COUNTED: i64 = 1 << 48;
+const MOST_COUNTED: i64 = 1 << 62;
 #[cfg(feature = "export")]
 const MOST_TIMES: i64 = 1 << 20;
 
-impl Relations {
+impl<T: Learnable> Relations<T> {
     /// Checks that all numbers can have been counted. The error says which cannot.
     #[cfg(feature = "export")]
     pub(super) fn check(&self) -> Result<(), String> {
@@ -89,10 +108,36 @@ impl Relations {
         self.hold.iter().try_for_each(Relation::check)
     }
 
-    /// Learns from a measure.
-    pub(super) fn learn(&mut self, measure: &Measure) {
-        self.add(point(measure));
-        self.update();
+    /// Returns something that a relation is about, and that no point has.
+    #[cfg(feature = "export")]
+    pub(super) fn unknown_term(&self) -> Option<String> {
+        let known = self.terms();
+        let mut terms = self.hold.iter().flat_map(|it| it.terms.keys());
+        let unknown = terms.find(|term| !known.is_empty() && !known.contains(term));
+        unknown.map(|term| term.to_string())
+    }
+
+    /// Learns from a measure. Relations are looked for only if there is evidence enough, and if it or
+    /// what was seen has changed.
+    pub(super) fn learn(&mut self, point: Point<T>, is_evident: bool, is_news: bool) {
+        if self.add(point) || is_news {
+            self.update(is_evident);
+        }
+    }
+
+    /// Returns how many different points have been seen, up to a limit.
+    pub(super) fn points(&self) -> usize {
+        self.basis.len() + self.confirming.len()
+    }
+
+    /// Returns how many points were sums of others.
+    pub(super) fn confirmed(&self) -> usize {
+        self.confirming.len()
+    }
+
+    /// Returns points of which all others are sums.
+    pub(super) fn basis(&self) -> &[Point<T>] {
+        &self.basis
     }
 
     /// Learns what another has learnt. A point that both have seen counts once.
@@ -108,15 +153,15 @@ impl Relations {
                 None => self.hold.push(theirs),
             }
         }
-        self.update();
     }
 
-    fn add(&mut self, point: Point) {
+    /// Adds a point. Returns whether it says something new.
+    fn add(&mut self, point: Point<T>) -> bool {
         let again = self.basis.contains(&point) || self.confirming.contains(&point);
         if again || point.values().all(|&count| count == 0) {
-            return;
+            return false;
         }
-        let mut counts = self.counts();
+        let mut counts = self.terms();
         counts.extend(point.keys());
         counts.sort_unstable();
         counts.dedup();
@@ -125,22 +170,29 @@ impl Relations {
         if known.add(&row(&counts, &point)) {
             self.basis.push(point);
             self.confirming.clear();
-        } else if self.confirming.len() < ENOUGH_CONFIRMED {
+            return true;
+        }
+        let is_confirming = self.confirming.len() < ENOUGH_CONFIRMED;
+        if is_confirming {
             self.confirming.push(point);
         }
+        is_confirming
     }
 
-    /// Returns all that is counted in the basis.
-    fn counts(&self) -> Vec<&Count> {
-        let mut counts: Vec<&Count> = self.basis.iter().flat_map(BTreeMap::keys).collect();
+    /// Returns all that is counted in the basis, in order.
+    pub(super) fn terms(&self) -> Vec<&T> {
+        let mut counts: Vec<&T> = self.basis.iter().flat_map(BTreeMap::keys).collect();
         counts.sort_unstable();
         counts.dedup();
         counts
     }
 
     /// Finds the relations that hold now. Those that a person ignored stay ignored.
-    fn update(&mut self) {
-        let mut found = self.find();
+    pub(super) fn update(&mut self, is_evident: bool) {
+        let mut found = match is_evident {
+            true => T::find(self),
+            false => Vec::new(),
+        };
         for relation in &mut found {
             let before = self.hold.iter().find(|it| it.terms == relation.terms);
             relation.ignored = before.is_some_and(|it| it.ignored);
@@ -154,10 +206,12 @@ impl Relations {
         }
         self.hold = found;
     }
+}
 
-    fn find(&self) -> Vec<Relation<Count>> {
-        let mut counts = self.counts();
-        if self.basis.len() + self.confirming.len() < ENOUGH_POINTS {
+impl Learnable for Count {
+    fn find(learnt: &Relations<Self>) -> Vec<Relation<Self>> {
+        let mut counts = learnt.terms();
+        if learnt.points() < ENOUGH_POINTS {
             return Vec::new();
         }
         // Relations are solved for what comes last.
@@ -165,14 +219,14 @@ impl Relations {
         let mut chosen: Vec<Relation<Count>> = Vec::new();
         let mut independent = Echelon::new(counts.len(), std::iter::empty());
         let mut choose = |relation: Relation<Count>| {
-            let holds = self.basis.iter().all(|point| relation.value(point) == 0);
+            let holds = learnt.basis.iter().all(|point| relation.value(point) == 0);
             let new = holds && independent.add(&row(&counts, &relation.terms));
             if new {
                 chosen.push(relation);
             }
             holds
         };
-        let never_heads = self.basis.iter().all(|it| number(it, &Count::Heads) == 0);
+        let never_heads = learnt.basis.iter().all(|it| number(it, &Count::Heads) == 0);
         let holders = counts.iter().copied();
         let holders = holders.filter(|count| order(count) == Order::Holder);
         let is_elements = |count: &&Count| matches!(count, Count::References(Referrer::Other(slot)) if slot.is_elements());
@@ -201,10 +255,14 @@ impl Relations {
                     || choose(Relation::new(&[(a, 1), (b, -1)]));
             }
         }
-        if self.confirming.len() < ENOUGH_CONFIRMED || counts.len() > MOST_COUNTS {
+        // Each object may be held by something else: by an array of all of them.
+        for &holder in structures.iter().filter(|it| ***it != Count::Heads) {
+            choose(Relation::new(&[(holder, 1), (&Count::Instances, -1)]));
+        }
+        if learnt.confirmed() < ENOUGH_CONFIRMED || counts.len() > MOST_COUNTS {
             return chosen;
         }
-        let rows = self.basis.iter().map(|point| row(&counts, point));
+        let rows = learnt.basis.iter().map(|point| row(&counts, point));
         let known = Echelon::new(counts.len(), rows);
         for column in (0..counts.len()).filter(|&column| order(counts[column]) >= Order::Heads) {
             if let Some(relation) = solve(&known, &counts, column)
@@ -236,7 +294,11 @@ fn order(count: &Count) -> Order {
 }
 
 /// Returns a column as a sum of others, in whole numbers.
-fn solve(known: &Echelon, counts: &[&Count], column: usize) -> Option<Relation<Count>> {
+pub(super) fn solve<T: Learnable>(
+    known: &Echelon,
+    counts: &[&T],
+    column: usize,
+) -> Option<Relation<T>> {
     let sum = known.sum(column)?;
     let factor = sum.iter().fold(1, |all, &(_, _, bottom)| lcm(all, bottom));
     let mut terms = vec![(counts[column], factor)];
@@ -255,17 +317,17 @@ fn lcm(a: i64, b: i64) -> i64 {
     a / x * b
 }
 
-fn row(counts: &[&Count], point: &Point) -> Vec<i64> {
+pub(super) fn row<T: Ord>(counts: &[&T], point: &Point<T>) -> Vec<i64> {
     counts.iter().map(|count| number(point, count)).collect()
 }
 
 /// Returns a count at a point.
-pub(super) fn number(point: &Point, count: &Count) -> i64 {
+pub(super) fn number<T: Ord>(point: &Point<T>, count: &T) -> i64 {
     point.get(count).copied().unwrap_or(0)
 }
 
 /// Returns what is counted of a structure.
-pub(super) fn point(measure: &Measure) -> Point {
+pub(super) fn point(measure: &Measure) -> Point<Count> {
     let mut point = Point::new();
     point.insert(Count::Instances, measure.instances as i64);
     point.insert(Count::Heads, measure.degrees.incoming[0] as i64);
@@ -307,11 +369,9 @@ impl<T: Clone + Ord + fmt::Display> Relation<T> {
             ignored: false,
         }
     }
-}
 
-impl Relation<Count> {
     /// Returns the sum at a point: 0 where the relation holds.
-    pub(super) fn value(&self, point: &Point) -> i128 {
+    pub(super) fn value(&self, point: &Point<T>) -> i128 {
         let terms = self.terms.iter();
         terms
             .map(|(count, &times)| times as i128 * number(point, count) as i128)
@@ -346,17 +406,17 @@ mod tests {
     const INSTANCES: &str = "instances";
     const HEADS: &str = "in=0";
 
-    fn point(counts: &[(&str, i64)]) -> Point {
+    fn point(counts: &[(&str, i64)]) -> Point<Count> {
         let named = |&(name, n): &(&str, i64)| (name.parse().unwrap(), n);
         counts.iter().map(named).collect()
     }
 
-    fn learnt(points: &[&[(&str, i64)]]) -> Relations {
-        let mut relations = Relations::default();
+    fn learnt(points: &[&[(&str, i64)]]) -> Relations<Count> {
+        let mut relations = Relations::<Count>::default();
         for counts in points {
             relations.add(point(counts));
         }
-        relations.update();
+        relations.update(true);
         relations
     }
 
@@ -414,22 +474,23 @@ mod tests {
     #[test]
     fn what_is_ignored_stays_so() {
         let point = |n: i64| point(&[(INSTANCES, n), (".data", n)]);
-        let mut relations = Relations::default();
+        let mut relations = Relations::<Count>::default();
         for n in 1..5 {
             relations.add(point(n));
         }
-        relations.update();
+        relations.update(true);
         relations.hold[0].ignored = true;
-        let mut other = Relations::default();
+        let mut other = Relations::<Count>::default();
         for n in 5..9 {
             other.add(point(n));
         }
-        other.update();
+        other.update(true);
         other.merge(relations.clone());
+        other.update(true);
         assert_eq!(other.hold.len(), 1);
         assert!(other.hold[0].ignored);
         relations.add(point(77));
-        relations.update();
+        relations.update(true);
         assert!(relations.hold[0].ignored);
     }
 }

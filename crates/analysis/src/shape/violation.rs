@@ -38,9 +38,14 @@ pub enum Broken {
         /// Their sum, which should be 0.
         excess: i128,
     },
-    /// References that matched each other, as in a tree whose nodes know their parents, do
-    /// not.
-    Match(Relation<HashSum>),
+    /// What was true of each object, or of each pair, is not.
+    Match {
+        /// The relation.
+        relation: Relation<HashSum>,
+        /// The sum, which should be 0. It stays the same while the same objects differ and do not
+        /// move.
+        excess: i128,
+    },
 }
 
 impl Broken {
@@ -54,7 +59,7 @@ impl Broken {
                 ..
             } => expected.exceeds(*count, *instances),
             Self::Relation { excess, .. } => *excess < 0,
-            Self::Match(_) => false,
+            Self::Match { .. } => false,
         }
     }
 
@@ -63,7 +68,7 @@ impl Broken {
         match self {
             Self::Degree { expected, .. } => expected.to_string(),
             Self::Relation { relation, .. } => relation.to_string(),
-            Self::Match(relation) => relation.to_string(),
+            Self::Match { relation, .. } => relation.to_string(),
         }
     }
 
@@ -90,7 +95,7 @@ impl Broken {
                 };
                 format!("{}: {} {too}", counts.join(", "), excess.unsigned_abs())
             }
-            Self::Match(_) => "others".into(),
+            Self::Match { .. } => "others".into(),
         }
     }
 }
@@ -100,7 +105,7 @@ impl std::fmt::Display for Broken {
         match self {
             Self::Degree { degree, .. } => write!(f, "{degree}"),
             Self::Relation { relation, .. } => write!(f, "{relation}"),
-            Self::Match(relation) => write!(f, "{relation}"),
+            Self::Match { relation, .. } => write!(f, "{relation}"),
         }
     }
 }
@@ -115,10 +120,7 @@ pub fn findings(violations: &[Violation], collection: Option<u64>) -> Vec<Findin
 /// Returns the violations of one class, at least one, as a finding.
 fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
     let first = &violations[0];
-    let named = |name: String| Named {
-        class: name.clone(),
-        name,
-    };
+    let named = |name: String| Named::new(name.clone(), name);
     let mut slots: Vec<String> = Vec::new();
     let mut notes = Vec::new();
     for violation in violations {
@@ -126,7 +128,9 @@ fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
         let difference = format!("expected {}, found {}", broken.expected(), broken.found());
         match broken {
             Broken::Degree { degree, .. } => notes.push(format!("{degree}: {difference}")),
-            Broken::Match(relation) => notes.push(format!("not the same objects: {relation}")),
+            Broken::Match { relation, .. } => {
+                notes.push(format!("not true of each: {relation}"));
+            }
             Broken::Relation { relation, .. } => {
                 notes.push(difference);
                 slots.extend(relation.terms.keys().filter_map(|count| match count {

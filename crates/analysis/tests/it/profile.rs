@@ -34,7 +34,7 @@ fn a_profile_can_be_read_by_a_person() {
     }
     expect![[r#"
         {
-          "schema_version": 1,
+          "schema_version": 2,
           "backbones": {
             "Structure$Node": {
               "looks_like": "doubly linked list",
@@ -139,28 +139,111 @@ fn a_profile_can_be_read_by_a_person() {
                   }
                 ]
               },
-              "matches": [
-                {
-                  "terms": {
-                    "all": -1,
-                    "to .next": 1,
-                    "to Structure.head": 1
+              "matches": {
+                "hold": [
+                  {
+                    "terms": {
+                      "all": -1,
+                      "from .data": 1
+                    }
+                  },
+                  {
+                    "terms": {
+                      "to .next": 1,
+                      "from .prev": -1
+                    }
+                  },
+                  {
+                    "terms": {
+                      "to .prev": 1,
+                      "from .next": -1
+                    }
+                  },
+                  {
+                    "terms": {
+                      "all": -1,
+                      "to .next": 1,
+                      "to Structure.head": 1
+                    }
+                  },
+                  {
+                    "terms": {
+                      "all": -1,
+                      "to .prev": 1,
+                      "to Structure.tail": 1
+                    }
+                  },
+                  {
+                    "terms": {
+                      "back by .next": -1,
+                      "by .prev": 1
+                    }
                   }
-                },
-                {
-                  "terms": {
-                    "back by .prev": -1,
-                    "by .next": 1
+                ],
+                "basis": [
+                  {
+                    "all": 120164896894,
+                    "to .next": 119135479518,
+                    "to .prev": 119308533490,
+                    "to Structure.head": 1029417376,
+                    "to Structure.tail": 856363404,
+                    "from .data": 120164896894,
+                    "from .next": 119308533490,
+                    "from .prev": 119135479518,
+                    "heads": 0,
+                    "back by .next": 129192526073,
+                    "back by .prev": 129353579851,
+                    "by .next": 129353579851,
+                    "by .prev": 129192526073
+                  },
+                  {
+                    "all": 362763836918,
+                    "to .next": 361734419542,
+                    "to .prev": 360933867581,
+                    "to Structure.head": 1029417376,
+                    "to Structure.tail": 1829969337,
+                    "from .data": 362763836918,
+                    "from .next": 360933867581,
+                    "from .prev": 361734419542,
+                    "heads": 0,
+                    "back by .next": 368157272267,
+                    "back by .prev": 387624848408,
+                    "by .next": 387624848408,
+                    "by .prev": 368157272267
+                  },
+                  {
+                    "all": 952144738266,
+                    "to .next": 951115320890,
+                    "to .prev": 952001025969,
+                    "to Structure.head": 1029417376,
+                    "to Structure.tail": 143712297,
+                    "from .data": 952144738266,
+                    "from .next": 952001025969,
+                    "from .prev": 951115320890,
+                    "heads": 0,
+                    "back by .next": 961421063086,
+                    "back by .prev": 1010662019348,
+                    "by .next": 1010662019348,
+                    "by .prev": 961421063086
+                  },
+                  {
+                    "all": 69082057157,
+                    "to .next": 68052639781,
+                    "to .prev": 66945070056,
+                    "to Structure.head": 1029417376,
+                    "to Structure.tail": 2136987101,
+                    "from .data": 69082057157,
+                    "from .next": 66945070056,
+                    "from .prev": 68052639781,
+                    "heads": 0,
+                    "back by .next": 81018071639,
+                    "back by .prev": 82381357877,
+                    "by .next": 82381357877,
+                    "by .prev": 81018071639
                   }
-                },
-                {
-                  "terms": {
-                    "all": -1,
-                    "to .prev": 1,
-                    "to Structure.tail": 1
-                  }
-                }
-              ]
+                ],
+                "confirming": []
+              }
             }
           }
         }
@@ -176,7 +259,7 @@ fn what_a_person_takes_out_is_not_tested() {
     for relation in &mut known.relations.hold {
         relation.ignored = true;
     }
-    for relation in known.matches.iter_mut().flatten() {
+    for relation in &mut known.matches.hold {
         relation.ignored = true;
     }
     let mut list = Structure::singly_linked(1_000);

@@ -8,7 +8,7 @@ use heaphound_analysis::summary::summarize;
 use heaphound_heap::snapshot::{ObjectId, SnapshotBuilder};
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{Root, RootKind};
-use structures::{Dice, Structure, learn_structure};
+use structures::{Dice, NODE, Structure, learn_structure};
 
 #[test]
 fn correct_structures_of_few_nodes_raise_no_alarm() {
@@ -83,7 +83,7 @@ fn said(profile: &Profile) -> String {
     let mut all = profile.clone();
     let mut text = String::new();
     for (class, known) in &mut all.backbones {
-        let matches = known.matches.iter().flatten();
+        let matches = known.matches.hold.iter();
         let matches = matches.map(|it| format!("{it} {}", it.ignored));
         let relations = known.relations.hold.iter();
         let relations = relations.map(|it| format!("{it} {}", it.ignored));
@@ -144,20 +144,20 @@ fn what_a_person_has_written_survives_merging_on_either_side() {
         profile
     };
     let mut edited = learnt();
-    let known = edited.backbones.values_mut().next().unwrap();
+    let known = edited.backbones.get_mut(NODE).unwrap();
     known.degrees.remove(&"in=1".parse().unwrap());
     known.relations.hold[0].ignored = true;
-    known.matches.as_mut().unwrap()[1].ignored = true;
+    known.matches.hold[1].ignored = true;
     // It says nothing new, so that nobody would have looked for it.
     let mut added = known.relations.hold[1].clone();
     added.terms.values_mut().for_each(|times| *times *= 3);
     known.relations.hold.push(added.clone());
     let check = |profile: &Profile| {
-        let known = profile.backbones.values().next().unwrap();
+        let known = &profile.backbones[NODE];
         assert!(!known.degrees.contains_key(&"in=1".parse().unwrap()));
         assert!(known.relations.hold[0].ignored);
         assert!(known.relations.hold.contains(&added));
-        assert!(known.matches.as_ref().unwrap()[1].ignored);
+        assert!(known.matches.hold[1].ignored);
     };
     let mut other = learnt();
     other.merge(edited.clone());
@@ -212,7 +212,7 @@ fn what_cannot_be_meant_is_refused() {
         ("\"terms\"", "\"ignore\": true, \"terms\""),
         ("\"degrees\": {", "\"degree\": {}, \"degrees\": {"),
         ("\"in=0\"", "\"in=7\""),
-        ("\"schema_version\": 1", "\"schema_version\": -1"),
+        ("\"schema_version\": 2", "\"schema_version\": -1"),
         ("\"quirk\": 1", "\"quirk\": -1"),
         ("\"quirk\": 1", "\"quirk\": NaN"),
         ("\"quirk\": 1", "\"range\": [60, 40]"),
@@ -226,8 +226,54 @@ fn what_cannot_be_meant_is_refused() {
         assert!(edited(from, to).is_err(), "{to}");
     }
     assert!(edited("\"quirk\": 1", "\"range\": [0, 100]").is_ok());
-    let other = Profile::from_json("{\"schema_version\": 2, \"backbones\": {}, \"more\": 1}");
-    assert!(other.unwrap_err().contains("version 2"));
+    let other = Profile::from_json("{\"schema_version\": 3, \"backbones\": {}, \"more\": 1}");
+    assert!(other.unwrap_err().contains("version 3"));
+}
+
+#[test]
+fn what_was_never_counted_is_refused_with_its_line() {
+    let check = |from: &str, to: &str, line: &str, told: &str| {
+        let error = edited(from, to).unwrap_err();
+        assert!(error.contains(told), "{to}: {error}");
+        // Where it stands, in the text that was read.
+        let mut profile = Profile::default();
+        for n in [120, 340, 900, 77] {
+            profile.learn(&measure_view(&Structure::singly_linked(n).build(false)));
+        }
+        let text = profile.to_json().replacen(from, to, 1);
+        let at = text.lines().position(|it| it.contains(line)).unwrap() + 1;
+        assert!(error.contains(&format!("at line {at}")), "{to}: {error}");
+    };
+    check(
+        "\"instances\": -1",
+        "\"instancs\": -1",
+        "instancs",
+        "`instancs` is not something that is counted",
+    );
+    check(
+        "\".next\": 1",
+        "\".nxt\": 1",
+        ".nxt",
+        "`.nxt` was never counted",
+    );
+    check(
+        "\"all\": -1",
+        "\"everything\": -1",
+        "everything",
+        "`everything` is not something",
+    );
+    check(
+        "\"to .next\": 1",
+        "\"to .prev\": 1",
+        "to .prev",
+        "`to .prev` was never counted",
+    );
+    check(
+        "\"to .next\": 1",
+        "\"from \": 1",
+        "\"from \"",
+        "`from ` is not something",
+    );
 }
 
 /// What nodes look like, given what the slots of each refer to.

@@ -1,5 +1,6 @@
 //! `heaphound check`: checks whether rules hold on a heap, and shows why not.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use heaphound_deal::check::compile_rules;
@@ -7,14 +8,13 @@ use heaphound_deal::datum::Datum;
 use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
 use heaphound_deal::resolved::Resolved;
 use heaphound_deal::verdict::{Answer, Verdict};
-use heaphound_heap::probe::ProbeError;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::rules::{self, Rule, Rules};
 
 use crate::asker::Asker;
-use crate::bindings::Bindings;
+use crate::bindings::{Bindings, instances};
 use crate::input;
 use crate::listing::count_of;
 use crate::names::{Names, nearest};
@@ -49,8 +49,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
 
-    /// Bind a variable to an object, a value or null: `d=static:list`, `limit=17`,
-    /// `name=\"text\"`. May be given several times.
+    /// Bind a variable to an object, a set, a value or null: `d=static:list`, `pool={Node#1}`,
+    /// `limit=17`, `name=\"text\"`. May be given several times.
     #[arg(long, value_name = "NAME=WHAT")]
     bind: Vec<String>,
 
@@ -86,6 +86,23 @@ const LONGEST_NAME: usize = 60;
 struct Source {
     name: String,
     text: String,
+    /// Where its lines start.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    fn new(name: String, text: String) -> Self {
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(starts).collect();
+        Self { name, text, lines }
+    }
+
+    /// Returns line and column of a byte, in characters, counted from 1.
+    fn place_of(&self, at: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|start| *start <= at);
+        let before = self.text.get(self.lines[line - 1]..at).unwrap_or("");
+        (line, before.chars().count() + 1)
+    }
 }
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
@@ -95,6 +112,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let given = Bindings::read(&args.bind, &names)?;
     let asker = args.asker.thread(&names)?;
     let mut compiled = compile_all(&sources, &given, &heap, asker)?;
+    check_distinct(&sources, &compiled)?;
     check_names(args, &compiled)?;
     let mut rules = Rules {
         verbose: args.verbose,
@@ -121,7 +139,13 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }
         evaluations.push(evaluation);
     }
-    let evaluated = progress.of("checking", || evaluate_all(&evaluations));
+    for evaluation in &evaluations {
+        progress.announce(evaluation.looks(|classes| instances(&heap, classes)));
+    }
+    let evaluated = progress.of_steps("checking", |steps| {
+        let evaluations = evaluations.into_iter().map(|it| it.watched(steps));
+        evaluate_all(&evaluations.collect::<Vec<_>>())
+    });
     for ((source, (resolved, _)), judged) in sources.iter().zip(&compiled).zip(evaluated.judged) {
         for (rule, judged) in resolved.rules.iter().zip(judged) {
             rules.list.push(result(&heap, source, rule, judged));
@@ -134,15 +158,11 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
 fn sources(args: &Args) -> Result<Vec<Source>, Problem> {
     let mut sources = Vec::new();
     for path in &args.rules {
-        sources.push(Source {
-            name: path.display().to_string(),
-            text: input::read_rules(path)?,
-        });
+        let name = path.display().to_string();
+        sources.push(Source::new(name, input::read_text(path)?));
     }
-    sources.extend(args.text.iter().map(|text| Source {
-        name: "statement".into(),
-        text: text.clone(),
-    }));
+    let statement = |text: &String| Source::new("statement".into(), text.clone());
+    sources.extend(args.text.iter().map(statement));
     Ok(sources)
 }
 
@@ -159,7 +179,7 @@ fn compile_all(
     let binder = given.binder(heap, asker);
     let mut compiled = Vec::new();
     let mut wrong = Vec::new();
-    for Source { name, text } in sources {
+    for Source { name, text, .. } in sources {
         match compile_rules(name, text, &scope) {
             Ok(resolved) => {
                 // A rule that speaks of what is not there is not checked; the others are.
@@ -173,6 +193,28 @@ fn compile_all(
         true => Ok(compiled),
         false => Err(wrong.into()),
     }
+}
+
+/// Returns an error if a file has no rules, or if two files have rules of one name.
+fn check_distinct(sources: &[Source], compiled: &[(Resolved, Bound)]) -> Result<(), Problem> {
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for (source, (resolved, _)) in sources.iter().zip(compiled) {
+        let file = source.name.as_str();
+        if resolved.rules.is_empty() {
+            let reason = format!("{file} has no rules: nothing is checked");
+            return Err(Problem::new(reason));
+        }
+        for name in resolved.rules.iter().filter_map(|it| it.name.as_deref()) {
+            if let Some(other) = known.insert(name, file) {
+                let reason = match other == file {
+                    true => format!("{file} is given twice: it has rule `{name}`"),
+                    false => format!("{other} and {file} both have a rule `{name}`"),
+                };
+                return Err(Problem::new(reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns an error if --only names a rule that does not exist.
@@ -196,7 +238,7 @@ fn result(
     rule: &heaphound_deal::resolved::Rule,
     judged: Judged<ObjectId>,
 ) -> Rule {
-    let (line, column) = place_of(&source.text, rule.span.start);
+    let (line, column) = source.place_of(rule.span.start);
     let mut result = Rule {
         name: rule
             .name
@@ -216,12 +258,12 @@ fn result(
             finding.notes.append(&mut result.notes.clone());
             result.verdict = rules::Verdict::Fails(finding);
         }
-        Verdict::NotChecked(reason) => {
+        Verdict::NotChecked(why) => {
             result.verdict = rules::Verdict::NotChecked;
-            if reason.contains(&ProbeError::NobodyAsks.to_string()) {
+            if why.nobody_asks {
                 result.notes.push(NAME_ASKER.into());
             }
-            result.message = reason;
+            result.message = why.reason;
         }
         Verdict::Found(answer) => {
             result.verdict = rules::Verdict::Told;
@@ -276,12 +318,4 @@ fn short(text: &str, rule: &heaphound_deal::resolved::Rule) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
-}
-
-/// Returns line and column of a byte, in characters, counted from 1.
-fn place_of(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |at| at + 1);
-    (line, before[start..].chars().count() + 1)
 }

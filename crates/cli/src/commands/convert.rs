@@ -4,27 +4,29 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heaphound_report::{Report, Written};
-use heaphound_snapshot::{Format, write_file};
+use heaphound_snapshot::{Format, write_binary, write_file, write_text};
 
 use crate::input;
+use crate::output;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
 /// Write a heap in another format.
 ///
-/// The name of the file OUT decides the format: .heap or .txt for text, .hhs for binary. The
-/// format of the file IN is recognised by its content.
+/// The name of the file OUT decides the format: .heap or .txt for text, .hhs for binary; stdout
+/// gets text. The format of the file IN is recognised by its content.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   heaphound convert shop.heap shop.hhs
-  heaphound convert shop.hhs shop.dump --to text")]
+  heaphound convert shop.hhs shop.dump --to text
+  heaphound convert shop.hhs - | less")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
     #[arg(value_name = "IN")]
     from: PathBuf,
 
-    /// The file to write.
+    /// The file to write; `-` is stdout.
     #[arg(value_name = "OUT")]
     to: PathBuf,
 
@@ -49,6 +51,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let format = match args.format {
         Some(Form::Text) => Some(Format::Text),
         Some(Form::Binary) => Some(Format::Binary),
+        None if output::is_stdout(&args.to) => Some(Format::Text),
         None => Format::from_path(&args.to),
     };
     let name = args.to.display();
@@ -57,6 +60,15 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             .hint("use .heap, .txt or .hhs, or `--to text|binary`")
     })?;
     let heap = input::read_heap(&args.from, progress)?;
+    if output::is_stdout(&args.to) {
+        let mut bytes = Vec::new();
+        let written = progress.of_bytes("writing", |done| match format {
+            Format::Text => write_text(&heap, &mut bytes, done),
+            Format::Binary => write_binary(&heap, &mut bytes, done),
+        });
+        written.map_err(|error| Problem::cannot_write(&args.to, &error))?;
+        return Ok(Report::Bytes(bytes));
+    }
     let file_bytes = progress
         .of_bytes(&format!("writing {name}"), |done| {
             write_file(&args.to, &heap, format, done)

@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use heaphound_deal::check::compile;
 use heaphound_deal::diagnostic::Diagnostics;
+use heaphound_deal::expr::{Expression, Matching};
 use heaphound_deal::fmt::{Style, format};
 use heaphound_deal::infer::Inferred;
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_heap::finding::{Finding, Severity};
 use heaphound_report::Report;
 
-use crate::bindings::Bindings;
+use crate::bindings::{Bindings, instances};
 use crate::input;
 use crate::names::Names;
+use crate::output;
 use crate::problem::Problem;
-use crate::progress::Progress;
+use crate::progress::{Progress, thousands};
 
 /// Format rule files; explain how rules are evaluated.
 #[derive(clap::Args)]
@@ -104,16 +106,15 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
     let mut formatted = Vec::new();
     let mut wrong = Vec::new();
     for path in &args.files {
-        let is_stdin = input::is_stdin(path);
-        let name = if is_stdin {
-            "stdin".into()
-        } else {
-            path.display().to_string()
+        let name = match input::is_stdin(path) {
+            true => "stdin".into(),
+            false => path.display().to_string(),
         };
-        let text = match is_stdin {
-            true => input::read_stdin()?,
-            false => input::read_rules(path)?,
-        };
+        if !input::is_stdin(path) && path.exists() && !path.is_file() {
+            let reason = format!("{name} is no file that can be formatted in place");
+            return Err(Problem::new(reason).hint("`-` formats stdin to stdout"));
+        }
+        let text = input::read_text(path)?;
         match format(&name, &text, style) {
             Ok(new) => formatted.push((path, name, text, new)),
             Err(diagnostics) => wrong.push(diagnostics),
@@ -137,7 +138,7 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
         } else if is_stdin && !args.check {
             printed.push_str(&new);
         } else if new != text && !args.check {
-            std::fs::write(path, new).map_err(|error| Problem::cannot_write(path, &error))?;
+            output::write_file(path, &new)?;
         }
     }
     Ok(Report::Formatted {
@@ -149,15 +150,16 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
 fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
     let path = Path::new(&args.what);
     let (name, text) = match path.is_file() || args.what.ends_with(".deal") {
-        true => (args.what.as_str(), input::read_rules(path)?),
+        true => (args.what.as_str(), input::read_text(path)?),
         false => ("statement", args.what.clone()),
     };
-    let resolved = match &args.heap {
+    let heap = args.heap.as_ref();
+    let heap = heap.map(|it| input::read_heap(it, progress)).transpose()?;
+    let resolved = match &heap {
         Some(heap) => {
-            let heap = input::read_heap(heap, progress)?;
-            let given = Bindings::read(&args.bind, &Names::of(&heap))?;
-            compile(name, &text, &given.scope(&heap)).and_then(|resolved| {
-                let bound = given.binder(&heap, None).bind(&resolved);
+            let given = Bindings::read(&args.bind, &Names::of(heap))?;
+            compile(name, &text, &given.scope(heap)).and_then(|resolved| {
+                let bound = given.binder(heap, None).bind(&resolved);
                 bound.map_err(|list| Diagnostics::new(name, &text, list))?;
                 Ok(resolved)
             })
@@ -173,8 +175,24 @@ fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
         resolved: &resolved,
         plans: &Plans::new(&resolved),
     };
+    let mut explained = explained.to_string();
+    if let Some(heap) = &heap {
+        let expressions = resolved.rules.iter();
+        let expressions =
+            expressions.filter_map(|it| Expression::of(&resolved, it, Matching::Probes));
+        let nested = expressions.filter(|it| !it.explain().loops.is_empty());
+        let looks: Vec<u64> = nested
+            .map(|it| it.looks(|classes| instances(heap, classes)))
+            .collect();
+        if !looks.is_empty() {
+            let looks = thousands(looks.into_iter().fold(0, u64::saturating_add));
+            explained.push_str(&format!(
+                "note: on this heap, loops in loops are about {looks} looks at objects\n"
+            ));
+        }
+    }
     Ok(Report::Explanation {
         subject: args.what.clone(),
-        text: explained.to_string(),
+        text: explained,
     })
 }

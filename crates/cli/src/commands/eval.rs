@@ -5,22 +5,23 @@ use std::path::{Path, PathBuf};
 use heaphound_deal::check::compile;
 use heaphound_deal::datum::Datum;
 use heaphound_deal::diagnostic::{Diagnostic, Diagnostics};
+use heaphound_deal::evaluate::{Evaluation, without_objects};
 use heaphound_deal::expr::{self, Evaluated, Expression, Matching};
 use heaphound_deal::resolved::Rule;
 use heaphound_heap::finding::{Finding, Severity};
-use heaphound_heap::set::ObjectSet;
+use heaphound_heap::path::named;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_report::answer::Kind;
 use heaphound_report::{Answer, Members, Report, Verdict};
 
 use crate::asker::Asker;
-use crate::bindings::Bindings;
+use crate::bindings::{Bindings, instances};
 use crate::input;
 use crate::listing::{Listing, count_of, left_out_note};
 use crate::names::Names;
 use crate::problem::{NAME_ASKER, Problem};
-use crate::progress::Progress;
+use crate::progress::{Progress, thousands};
 
 /// Evaluate an expression on a heap. Exits with 1 if it is false, with 0 if it is true, a value or
 /// a set.
@@ -49,13 +50,13 @@ pub struct Args {
     #[command(flatten)]
     asker: Asker,
 
-    /// Bind a variable to an object, a value or null: `d=static:list`, `limit=17`. May be given
-    /// several times.
+    /// Bind a variable to an object, a set, a value or null: `d=static:list`, `pool={Node#1, Node#2}`,
+    /// `limit=17`. May be given several times.
     #[arg(long, value_name = "NAME=WHAT")]
     bind: Vec<String>,
 
-    /// Do not evaluate the expression. Say which probe answers it, and how many traversals it
-    /// takes.
+    /// Do not evaluate the expression. Say which probe answers it, how many traversals it takes, and
+    /// which quantifiers are loops in loops.
     #[arg(long)]
     explain: bool,
 
@@ -104,12 +105,24 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         notes,
     };
     if args.explain {
-        let explained = expression.explain().to_string();
-        let answer = reply(Verdict::Value, explained, Vec::new());
+        let explained = expression.explain();
+        let mut notes = Vec::new();
+        if !explained.loops.is_empty() {
+            let looks = expression.looks(|classes| instances(&heap, classes));
+            let looks = thousands(looks);
+            notes.push(format!(
+                "on this heap, that is about {looks} looks at objects"
+            ));
+        }
+        let answer = reply(Verdict::Value, explained.to_string(), notes);
         let finding = None;
         return Ok(Report::Answer { answer, finding });
     }
-    let evaluated = progress.of("evaluating", || expression.evaluate(&probes, &bindings));
+    let looks = expression.looks(|classes| instances(&heap, classes));
+    progress.announce(looks);
+    let evaluated = progress.of_steps("evaluating", |steps| {
+        expression.evaluate_watched(&probes, &bindings, &|_, _| false, steps)
+    });
     let Evaluated { answer, unknown } = evaluated.map_err(|diagnostic| {
         let nobody = expression.needs_asker() && probes.asker().is_none();
         wrong(vec![match nobody {
@@ -125,6 +138,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         ));
     }
     let mut finding = None;
+    let mut evidence = Vec::new();
     let (verdict, message) = match answer {
         expr::Answer::Truth(yes) => {
             let message = match yes {
@@ -132,7 +146,14 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
                 false => "the expression is false",
             };
             if !yes {
-                finding = Some(Box::new(is_false(text, message, &notes)));
+                let mut evaluation = Evaluation::new(&heap, &resolved, text, &bindings);
+                if let Some(threads) = args.asker.threads() {
+                    evaluation = evaluation.threads(threads);
+                }
+                let why = evaluation.why_false(&probes, rule);
+                notes.extend(why.notes.iter().cloned());
+                evidence.clone_from(&why.evidence);
+                finding = Some(Box::new(is_false(text, message, &notes, why)));
             }
             let expected = true;
             (Verdict::Truth { yes, expected }, message.to_string())
@@ -141,11 +162,19 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         expr::Answer::Set(set) => {
             let members = members(&heap, &set, args.listing.limit());
             notes.extend(left_out_note(&members));
+            notes.extend(without_objects(&heap, &set));
             let expected = None;
-            (Verdict::Set { members, expected }, count_of(set.len()))
+            let message = match set.threads.is_empty() {
+                true => count_of(set.len()),
+                false => format!("{} members", set.len()),
+            };
+            (Verdict::Set { members, expected }, message)
         }
     };
-    let answer = reply(verdict, message, notes);
+    let answer = Answer {
+        evidence,
+        ..reply(verdict, message, notes)
+    };
     Ok(Report::Answer { answer, finding })
 }
 
@@ -174,8 +203,11 @@ fn shown(heap: &Snapshot, value: &Datum<ObjectId>) -> String {
     }
 }
 
-fn members(heap: &Snapshot, set: &ObjectSet<ObjectId>, limit: usize) -> Members {
-    let listed = set.iter().take(limit).map(|it| heap.name_of(it));
+fn members(heap: &Snapshot, set: &expr::Members<ObjectId>, limit: usize) -> Members {
+    let objects = set.iter().map(|it| named(heap, it).into());
+    let threads = set.threads.iter();
+    let threads = threads.map(|&it| format!("thread:{}", heap.threads()[it]).into());
+    let listed = objects.chain(threads).take(limit);
     Members {
         of: Kind::Objects,
         count: set.len(),
@@ -183,9 +215,11 @@ fn members(heap: &Snapshot, set: &ObjectSet<ObjectId>, limit: usize) -> Members 
     }
 }
 
-fn is_false(expression: &str, message: &str, notes: &[String]) -> Finding {
+fn is_false(expression: &str, message: &str, notes: &[String], why: Finding) -> Finding {
     Finding {
         rule: Some(in_one_line(expression)),
+        objects: why.objects,
+        evidence: why.evidence,
         notes: notes.to_vec(),
         ..Finding::new("false", Severity::Error, message)
     }

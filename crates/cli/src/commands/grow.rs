@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use heaphound_analysis::cork::{self, Cork, Options, Ranking};
+use heaphound_analysis::cork::{self, Causes, Cork, Options, Ranking};
 use heaphound_analysis::series::Series;
 use heaphound_analysis::summary::{Summary, summarize_on};
-use heaphound_heap::finding::{Evidence, Finding};
+use heaphound_heap::finding::Finding;
 use heaphound_heap::snapshot::Snapshot;
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
-use heaphound_report::growth::{self, Difference, Differences, Growth};
+use heaphound_report::growth::{self, Close, Difference, Differences, Growth};
 
 use crate::cores::cores;
 use crate::input;
@@ -90,6 +90,9 @@ enum By {
     Slope,
 }
 
+/// A class is reported that has grown over this many snapshots, or over all if there are fewer.
+const ENOUGH: u32 = 3;
+
 /// Three snapshots show whether a class grew twice.
 const LEAST_SNAPSHOTS: usize = 3;
 
@@ -133,9 +136,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             bytes: summary.volume_bytes(),
         });
         if number == count {
-            found = progress.of("looking for examples", || {
-                findings(&cork, &summary, &series, &heap)
-            });
+            found = findings(args, &cork, &summary, &series, &heap, progress)?;
+            growth.close = close(&cork, &series);
         }
         if args.table && (number == from || number == to) {
             compared.push(summary);
@@ -155,7 +157,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     })
 }
 
-/// Returns Cork's options. A person chose the moments of the snapshots, so few are enough.
+/// Returns Cork's options. A person chose the moments of the snapshots, so few are enough: a class that
+/// has grown three times is reported, whenever it began.
 fn options(args: &Args) -> Options {
     let base = match args.ranking {
         By::Ratio => Options {
@@ -168,7 +171,7 @@ fn options(args: &Args) -> Options {
     };
     Options {
         threshold: args.threshold.unwrap_or(base.threshold),
-        patience: base.patience.min(args.heaps.len() as u32 - 1),
+        patience: ENOUGH.min(args.heaps.len() as u32 - 1),
         ..base
     }
 }
@@ -202,17 +205,47 @@ fn check_program(
     }
 }
 
-fn findings(cork: &Cork, summary: &Summary, series: &Series, heap: &Snapshot) -> Vec<Finding> {
-    let ids = series.slots();
-    let candidates = cork.candidates(summary, &ids);
-    let finding = |candidate: &cork::Candidate| {
-        let mut finding = cork::finding(candidate, series.classes(), &ids, None);
-        let trail = cork::sample(heap, candidate, series.classes());
-        let path = trail.map(|trail| trail.describe(heap));
-        finding.evidence.extend(path.map(Evidence::example));
-        finding
-    };
-    candidates.iter().map(finding).collect()
+/// Returns what grows, as findings. The snapshots before the last are read again, to see which
+/// containers have grown: nobody knew before what to look for.
+fn findings(
+    args: &Args,
+    cork: &Cork,
+    summary: &Summary,
+    series: &Series,
+    heap: &Snapshot,
+    progress: &Progress,
+) -> Result<Vec<Finding>, Problem> {
+    let candidates = cork.candidates(summary, &series.slots());
+    let reported = |it: &cork::Wanted| candidates.iter().any(|known| known.class == it.class);
+    let mut wanted = cork.wanted();
+    wanted.retain(reported);
+    let mut causes = Causes::default();
+    if !wanted.is_empty() {
+        let earlier = args.heaps.len().saturating_sub(cork::CENSUSES);
+        for path in &args.heaps[earlier..args.heaps.len() - 1] {
+            let before = input::read_heap(path, progress)?;
+            progress.of("looking for what grows", || {
+                causes.count(&before, &wanted, series.classes());
+            });
+        }
+    }
+    let standing = progress.of("looking for what grows", || {
+        causes.look(heap, &candidates, &wanted, series.classes())
+    });
+    let finding = |cause| cork::finding(cause, &candidates, series.classes(), None);
+    Ok(standing.iter().map(finding).collect())
+}
+
+/// Returns the classes that have grown and are not reported, with what hides them.
+fn close(cork: &Cork, series: &Series) -> Vec<Close> {
+    let close = cork.close().into_iter().map(|it| Close {
+        name: series.classes()[it.class.0 as usize - 1].name.clone(),
+        bytes_before: it.volume_bytes - it.grown_bytes,
+        bytes_after: it.volume_bytes,
+        hidden_by: it.why.word(),
+        reason: it.why.to_string(),
+    });
+    close.collect()
 }
 
 fn differences(before: &Summary, after: &Summary, series: &Series, limit: usize) -> Differences {

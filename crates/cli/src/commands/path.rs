@@ -17,7 +17,8 @@ use crate::names::Names;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
-/// Show a shortest path to an object, which says why it is alive. Exits with 1 if there is none.
+/// Show a shortest path to an object, which says why it is alive; one that starts at a local only
+/// if there is no other. Exits with 1 if there is none.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -73,7 +74,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         .iter()
         .map(|trail| Evidence::way(trail.describe(&heap)));
     let evidence: Vec<Evidence> = evidence.collect();
-    let to = heap.name_of(object);
+    let to = named(&heap, object).to_string();
     let around = match avoid.is_empty() {
         true => String::new(),
         false => {
@@ -85,11 +86,11 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         Start::Anywhere => "a root".to_string(),
         Start::Thread(thread) => format!("thread:{thread}"),
         Start::Object(object, None) => heap.name_of(*object),
-        Start::Object(_, Some(root)) => root.to_string(),
+        Start::Object(_, Some(root)) => root.short(),
     };
     let message = match evidence.len() {
         0 => format!("no path leads from {from} to {to}{around}"),
-        1 if args.count.is_none() => format!("a shortest path from {from} to {to}{around}"),
+        1 if args.count.is_none() => format!("a path from {from} to {to}{around}"),
         1 => format!("1 path from {from} to {to}{around}"),
         n => format!("{n} paths from {from} to {to}{around}"),
     };

@@ -1,11 +1,9 @@
 //! `heaphound shapes`: shows recursive data structures, learns what is true of them, tests it.
 
-use std::fs;
-use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use heaphound_analysis::shape::{
-    self, Backbones, Measure, Profile, Violation, measure_view_on, shape_of,
+    self, Backbones, Measure, Profile, Role, Violation, measure_view_on, shape_of,
 };
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::summarize_on;
@@ -14,10 +12,10 @@ use heaphound_heap::snapshot::Snapshot;
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::shapes::{Learnt, Shapes, Structure, Tested};
-use heaphound_snapshot::replace_file;
 
 use crate::cores::cores;
 use crate::input;
+use crate::output;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
@@ -55,6 +53,12 @@ impl Args {
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     // Before the heap, which may be large: a profile that cannot be read is reported at once.
     let known = match (&args.learn, &args.test) {
+        (Some(path), _) if !can_learn_into(path) => {
+            let name = path.display();
+            return Err(Problem::new(format!(
+                "{name} is no file that can be learnt into"
+            )));
+        }
         (Some(path), _) => read_profile(path)?,
         (None, Some(path)) => Some(read_profile(path)?.ok_or_else(|| missing(path))?),
         (None, None) => None,
@@ -68,7 +72,11 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             Some(measure) => measure.heap_bytes,
             None => summarize_on(&heap, threads).volume_bytes(),
         },
-        structures: measures.iter().map(structure).collect(),
+        structures: measures
+            .iter()
+            .filter(is_recursive)
+            .map(structure)
+            .collect(),
         ..Shapes::default()
     };
     let mut found = Vec::new();
@@ -76,7 +84,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         let merged = known.is_some();
         let mut profile = known.unwrap_or_default();
         profile.learn(&measures);
-        write_profile(path, &profile)?;
+        output::write_file(path, &profile.to_json())?;
         shapes.learnt = Some(Learnt {
             profile: path.display().to_string(),
             structures: profile.backbones.len(),
@@ -104,6 +112,12 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     })
 }
 
+/// Returns whether a structure is recursive through a class. Its other classes are learnt and tested,
+/// too, and not shown.
+fn is_recursive(measure: &&Measure) -> bool {
+    measure.role == Role::Backbone
+}
+
 fn structure(measure: &Measure) -> Structure {
     let slots = measure.slots.iter();
     Structure {
@@ -129,6 +143,11 @@ fn findings(heap: &Snapshot, threads: usize, violations: &[Violation]) -> Vec<Fi
     findings
 }
 
+/// Returns whether a profile can be read from a path and then written to it, unlike to a pipe.
+fn can_learn_into(path: &Path) -> bool {
+    !output::is_stdout(path) && (path.is_file() || !path.exists())
+}
+
 fn missing(path: &Path) -> Problem {
     let name = path.display();
     Problem::new(format!("there is no profile {name}"))
@@ -137,19 +156,11 @@ fn missing(path: &Path) -> Problem {
 
 /// Returns the profile in a file, if the file exists.
 fn read_profile(path: &Path) -> Result<Option<Profile>, Problem> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Problem::cannot_read(path, &error)),
-    };
-    let profile = Profile::from_json(&text);
+    // A link to a file that is not there is learnt into, too.
+    if !input::is_stdin(path) && !path.exists() {
+        return Ok(None);
+    }
+    let profile = Profile::from_json(&input::read_text(path)?);
     let bad = |error| Problem::new(format!("{} is not a profile: {error}", path.display()));
     profile.map(Some).map_err(bad)
-}
-
-/// Replaces a profile in one step: who reads it meanwhile finds the old one.
-fn write_profile(path: &Path, profile: &Profile) -> Result<(), Problem> {
-    let text = profile.to_json();
-    let written = replace_file(path, |mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Problem::cannot_write(path, &error))
 }

@@ -22,11 +22,11 @@ fn what_fails_is_told_with_its_reasons() {
               place: list.deal:4:1
               fingerprint: 06c61702fac08cbd
             note[small]: `small` does not hold
-              objects: Node#4, Node#2
-              x = Node#4, x.data = unknown:
-                thread:main[2] → Node#4
+              objects: Node#2, Node#4
               x = Node#2, x.data = 11:
                 static:list → List#1 .head → Node#1 .next → Node#2
+              x = Node#4, x.data = unknown:
+                thread:main[2] → Node#4
               note: 2 objects break `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
@@ -87,11 +87,11 @@ fn notes_alone_do_not_fail() {
         "check list.heap --rules list.deal --bind limit=10 --only small",
         expect![[r#"
             note[small]: `small` does not hold
-              objects: Node#4, Node#2
-              x = Node#4, x.data = unknown:
-                thread:main[2] → Node#4
+              objects: Node#2, Node#4
               x = Node#2, x.data = 11:
                 static:list → List#1 .head → Node#1 .next → Node#2
+              x = Node#4, x.data = unknown:
+                thread:main[2] → Node#4
               note: 2 objects break `forall Node x: x.data <= limit`
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
               place: list.deal:6:1
@@ -233,7 +233,7 @@ fn whoever_wants_to_know_is_told_the_witness() {
               note: 2 objects satisfy `exists Node x: x.data > 4`: x = Node#2, x.data = 11: static:list → List#1 .head → Node#1 .next → Node#2
               note: the heap does not have `x.data` of Node#4: what is not known is unlike everything
             holds: !(forall Node x: exists Node y: x.next == y)
-              note: 2 objects break `forall Node x: exists Node y: x.next == y`: x = Node#4: thread:main[2] → Node#4
+              note: 2 objects break `forall Node x: exists Node y: x.next == y`: x = Node#3: static:list → List#1 .head → Node#1 .next → Node#2 .next → Node#3
             holds: forall Node x: x != null
             3 rules, all hold
         "#]],

@@ -29,6 +29,10 @@ fn a_true_expression_exits_with_0_and_a_false_one_with_1() {
         expect![[r#"
             no (expected yes)
             error[false]: the expression is false
+              objects: Task#1
+              x = Task#1, x.next = Task#2, x.next.next = Task#3:
+                thread:worker[0] → Task#1
+              note: 1 object breaks `forall Task x: x.next.next == null`
               fingerprint: 5b766afa04189a53
             exit code 1
         "#]],
@@ -84,8 +88,11 @@ fn sets_are_listed_up_to_a_limit() {
     check(
         "'reach(d)' --bind d=null",
         expect![[r#"
-        no objects
-    "#]],
+            error: expression:1:7: this is null
+              reach(d)
+                    ^
+            exit code 2
+        "#]],
     );
     check(
         "'{Connection c | is_shared(c)}' --threads 2",
@@ -111,6 +118,9 @@ fn the_asking_thread_is_chosen() {
         expect![[r#"
             no (expected yes)
             error[false]: the expression is false
+              objects: Buffer#1
+              how it is held:
+                thread:worker[1] → Buffer#1
               fingerprint: 4cefd47a0ecbb8b6
             exit code 1
         "#]],

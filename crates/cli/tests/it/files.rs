@@ -1,49 +1,21 @@
 //! Files: those that are no heaps, those that are written, and what printing meets.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 
+use crate::folder::Folder;
 use crate::{run, run_in, told};
-
-/// A directory of a test's own, with the heap of a web server in it.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let name = format!("heaphound-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        let web = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/heaps/web.heap");
-        fs::copy(web, path.join("web.heap")).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) {
-        fs::write(self.0.join(name), bytes).unwrap();
-    }
-
-    fn check(&self, line: &str, expect: Expect) {
-        expect.assert_eq(&told(&run_in(&self.0, line)));
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn what_is_no_heap_is_named() {
-    let here = Directory::new("bad");
+    let here = Folder::new("bad");
     fs::create_dir(here.0.join("folder")).unwrap();
     here.write("empty.heap", b"");
     here.write("blank.heap", b"// nothing here\n");
     here.write("bad.heap", b"root main -> Node\nNode#1 { next }\n");
-    here.write("noise.hhs", &[0xff, 0x00, 0x80, 0x13]);
+    here.write("noise.hhs", [0xff, 0x00, 0x80, 0x13]);
     here.check(
         "info missing.heap",
         expect![[r#"
@@ -130,7 +102,7 @@ fn what_is_no_heap_is_named() {
 
 #[test]
 fn a_cut_binary_heap_is_named() {
-    let here = Directory::new("cut");
+    let here = Folder::new("cut");
     assert!(run_in(&here.0, "convert web.heap web.hhs").status.success());
     let bytes = fs::read(here.0.join("web.hhs")).unwrap();
     here.write("cut.hhs", &bytes[..bytes.len() / 2]);
@@ -141,7 +113,7 @@ fn a_cut_binary_heap_is_named() {
 
 #[test]
 fn heaps_survive_conversion() {
-    let here = Directory::new("convert");
+    let here = Folder::new("convert");
     for line in [
         "convert web.heap web.hhs",
         "convert web.hhs back.heap",
@@ -171,7 +143,7 @@ fn heaps_survive_conversion() {
 
 #[test]
 fn what_cannot_be_written_is_named() {
-    let here = Directory::new("write");
+    let here = Folder::new("write");
     here.check(
         "convert web.heap web.what",
         expect![[r#"
@@ -222,7 +194,7 @@ fn a_heap_may_come_from_a_pipe() {
 #[test]
 fn a_reader_may_leave_early() {
     // More than a pipe holds, so that the writer cannot miss it.
-    let here = Directory::new("pipe");
+    let here = Folder::new("pipe");
     let slots = (0..20_000).map(|i| format!("Array#1[{i}] -> Node#{i}\n"));
     let heap = format!("root static:all -> Array#1\n{}", slots.collect::<String>());
     here.write("wide.heap", heap.as_bytes());

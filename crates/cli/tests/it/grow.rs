@@ -20,32 +20,24 @@ fn what_grows_is_told_with_what_holds_it() {
     check(
         &format!("grow {DAYS}"),
         expect![[r#"
-            warning[growth]: Person grows: 20 objects, 640 bytes, 128 more with each of 4 snapshots
+            warning[growth]: Person grows: 20 objects, 640 bytes, 512 more in 4 steps over 4 snapshots
               objects: Person
               it grows through:
-                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry .order → Person
+                static:system → OrderSystem
+                  .allOrders → HashTable
+                  .entries → Entry[]
+                  .[*] → Entry
+                  .order → Person
               for example:
                 static:system → OrderSystem#1
                   .allOrders → HashTable#1
                   .entries → Entry[]#1
                   [1] → Entry#1
                   .order → Person#18
-              note: Entry.order → Person: 20 references to 640 bytes, growing
-              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
-              note: Entry.next → Entry: 3 references to 48 bytes, growing
-              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
-              fingerprint: 7ea518f5cbfd2d0b
-            warning[growth]: Entry grows: 23 objects, 368 bytes, 64 more with each of 4 snapshots
-              objects: Entry
-              it grows through:
-                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry
-              for example:
-                static:system → OrderSystem#1 .allOrders → HashTable#1 .entries → Entry[]#1 [1] → Entry#1
-              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
-              note: Entry.next → Entry: 3 references to 48 bytes, growing
-              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
-              fingerprint: 031fe6a875c1f71e
-            2 classes grow in 5 snapshots: from 648 to 1,480 live bytes
+              note: with it grow Entry (+256 bytes)
+              fingerprint: 39747f524033e88f
+            1 structure grows in 5 snapshots: from 648 to 1,480 live bytes
+              close: Entry[] grew from 80 to 144 bytes (+80 %), but it has grown 1 time over 4 intervals, and 3 over 3 are needed
             exit code 1
         "#]],
     );
@@ -64,6 +56,9 @@ fn two_snapshots_can_be_compared_class_by_class() {
               … and 1 more
 
             nothing grows in 5 snapshots: from 648 to 1,480 live bytes
+              close: Person grew from 128 to 640 bytes (+400 %), but its rank is 400, and the threshold is 100000
+              close: Entry grew from 112 to 368 bytes (+229 %), but its rank is 290, and the threshold is 100000
+              close: Entry[] grew from 80 to 144 bytes (+80 %), but it has grown 1 time over 4 intervals, and 3 over 3 are needed
         "#]],
     );
 }
@@ -73,30 +68,24 @@ fn slope_ranking_asks_for_the_share_of_the_growth() {
     check(
         &format!("grow {DAYS} --ranking slope --window 2"),
         expect![[r#"
-            warning[growth]: Person grows: 20 objects, 640 bytes, 128 more with each of 4 snapshots
+            warning[growth]: Person grows: 20 objects, 640 bytes, 512 more in 4 steps over 4 snapshots
               objects: Person
               it grows through:
-                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry .order → Person
+                static:system → OrderSystem
+                  .allOrders → HashTable
+                  .entries → Entry[]
+                  .[*] → Entry
+                  .order → Person
               for example:
                 static:system → OrderSystem#1
                   .allOrders → HashTable#1
                   .entries → Entry[]#1
                   [1] → Entry#1
                   .order → Person#18
-              note: Entry.order → Person: 20 references to 640 bytes, growing
-              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
-              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
-              fingerprint: 7ea518f5cbfd2d0b
-            warning[growth]: Entry grows: 23 objects, 368 bytes, 64 more with each of 4 snapshots
-              objects: Entry
-              it grows through:
-                OrderSystem .allOrders → HashTable .entries → Entry[] .[*] → Entry
-              for example:
-                static:system → OrderSystem#1 .allOrders → HashTable#1 .entries → Entry[]#1 [1] → Entry#1
-              note: Entry[][*] → Entry: 20 references to 320 bytes, growing
-              note: HashTable.entries → Entry[]: 1 reference to 144 bytes, growing
-              fingerprint: 031fe6a875c1f71e
-            2 classes grow in 5 snapshots: from 648 to 1,480 live bytes
+              note: with it grow Entry (+256 bytes)
+              fingerprint: 39747f524033e88f
+            1 structure grows in 5 snapshots: from 648 to 1,480 live bytes
+              close: Entry[] grew from 80 to 144 bytes (+80 %), but it has grown 1 time over 1 interval, and 3 over 3 are needed
             exit code 1
         "#]],
     );
@@ -222,7 +211,9 @@ fn five_snapshots_say_what_the_live_detector_says() {
         .iter()
         .map(|it| it.finding.fingerprint().to_string())
         .collect();
-    assert_eq!(live.len(), watch.candidates().len());
+    // Several classes grow in it, and it has one cause.
+    assert!(watch.candidates().len() > 1);
+    assert_eq!(live.len(), 1);
     let told = run_in(&directory, "grow 1.hhs 2.hhs 3.hhs 4.hhs 5.hhs --json");
     fs::remove_dir_all(&directory).unwrap();
     assert_eq!(told.status.code(), Some(1));

@@ -3,12 +3,16 @@
 //! A case is a command line and all that it prints: stdout, then stderr, then the exit code
 //! if it is not 0. Cases run in a directory with the heaps of `tests/heaps`.
 
+mod answers;
 mod check;
 mod deal;
 mod eval;
 mod files;
+mod folder;
 mod grow;
+mod grow_bed;
 mod guide;
+mod hostile;
 mod json;
 mod lab;
 mod large_heaps;

@@ -57,13 +57,13 @@ fn is_shared_two_objects_refer_to_it() {
     check(
         "is-shared Socket#1",
         expect![[r#"
-        no (expected yes)
-        error[not-shared]: 1 reachable object refers to Socket#1
-          objects: Socket#1
-          thread:worker[0] → Task#1 .connection → Connection#1 .socket → Socket#1
-          fingerprint: f05cb8d1675cadd2
-        exit code 1
-    "#]],
+            no (expected yes)
+            error[not-shared]: 1 reachable object refers to Socket#1
+              objects: Socket#1
+              static:pool → Pool#1 .free → Connection[]#1 [0] → Connection#1 .socket → Socket#1
+              fingerprint: c84dde29aac8018d
+            exit code 1
+        "#]],
     );
     // Orphan#1 refers to it as well, but is garbage.
     check(
@@ -810,8 +810,8 @@ fn what_is_not_shown_is_counted() {
               to Node#1 around Array#1:
                 other:jni[0] → Node#1
               to Shared#1 around Array#1:
-                thread:t1[0] → Shared#1
-              fingerprint: 4112b623cfe8da55
+                other:jni[0] → Node#1 .shared → Shared#1
+              fingerprint: caa7a95e0b8ecd11
             exit code 1
         "#]],
     );
@@ -914,6 +914,27 @@ fn what_waits_for_its_finalizer_is_garbage() {
         expect![[r#"
         no: no reachable object refers to Dying#1
           note: Dying#1 is garbage: no root reaches it (finalizers' do not count)
+    "#]],
+    );
+}
+
+#[test]
+fn what_waits_for_its_finalizer_can_still_be_read() {
+    check_crowd(
+        "unique Dying",
+        expect![[r#"
+        1 reference to Dying#1 would be invalidated
+          finalizer:pending[0]
+          note: Dying#1 is garbage: no root reaches it (finalizers' do not count)
+    "#]],
+    );
+    check_crowd(
+        "unique Node#1",
+        expect![[r#"
+        3 references to Node#1 would be invalidated
+          other:jni[0]
+          Array#1 [0]
+          Dying#1 .last
     "#]],
     );
 }

@@ -129,7 +129,7 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
               note: in=2: expected 0 objects, found 1
               note: out=0: expected 1 object, found 0
               note: expected .next + in=0 = instances, found .next = 50, in=0 = 1, instances = 50: 1 more
-              note: not the same objects: to .next + to List.head = all
+              note: not true of each: to .next + to List.head = all
               fingerprint: 5b2e2e50d09a2680
             exit code 1
         "#]],
@@ -142,11 +142,11 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
     let mut edited: serde_json::Value = serde_json::from_str(&profile).unwrap();
     edited["backbones"]["Node"]["degrees"] = serde_json::json!({});
     edited["backbones"]["Node"]["relations"]["hold"] = serde_json::json!([]);
-    edited["backbones"]["Node"]["matches"] = serde_json::json!([]);
+    edited["backbones"]["Node"]["matches"]["hold"] = serde_json::json!([]);
     fs::write(&path, edited.to_string()).unwrap();
     let again = run_in(&directory, "shapes broken.heap --test lists.json");
     assert_eq!(again.status.code(), Some(0));
-    fs::write(directory.join("bad.json"), "{ \"schema_version\": 1 }").unwrap();
+    fs::write(directory.join("bad.json"), "{ \"schema_version\": 2 }").unwrap();
     check(
         "shapes list-20.heap --test bad.json",
         expect![[r#"
@@ -154,12 +154,21 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
         exit code 2
     "#]],
     );
-    let newer = profile.replace("\"schema_version\": 1", "\"schema_version\": 9");
+    let newer = profile.replace("\"schema_version\": 2", "\"schema_version\": 9");
     fs::write(directory.join("newer.json"), newer).unwrap();
     check(
         "shapes list-20.heap --learn newer.json",
         expect![[r#"
         error: newer.json is not a profile: profiles of version 9 are not known here
+        exit code 2
+    "#]],
+    );
+    let misspelt = profile.replacen("\"to .next\": 1", "\"to .nxt\": 1", 1);
+    fs::write(directory.join("misspelt.json"), misspelt).unwrap();
+    check(
+        "shapes list-20.heap --test misspelt.json",
+        expect![[r#"
+        error: misspelt.json is not a profile: Node: `to .nxt` was never counted at line 87
         exit code 2
     "#]],
     );
@@ -170,6 +179,25 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
         exit code 2
     "#]],
     );
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+/// What never ends is read to a limit, whatever it is to be.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_is_no_profile() {
+    let directory = lists("device");
+    for device in ["/dev/full", "/dev/zero"] {
+        for how in ["--learn", "--test"] {
+            let line = format!("shapes list-20.heap {how} {device}");
+            let why = match how {
+                "--learn" => format!("{device} is no file that can be learnt into"),
+                _ => format!("cannot read {device}: it has more than 67108864 bytes"),
+            };
+            let told = told(&run_in(&directory, &line));
+            assert_eq!(told, format!("error: {why}\nexit code 2\n"));
+        }
+    }
     fs::remove_dir_all(&directory).unwrap();
 }
 

@@ -6,47 +6,12 @@ use heaphound_heap::root::{Part, RootKind};
 use super::kinds::Kinds;
 use super::{Checker, Term};
 use crate::diagnostic::Diagnostic;
+use crate::functions::{FUNCTIONS, Function, METHODS, snake_case};
 use crate::resolved::{
     ClassSet, Compare, CompareBy, CompareOp, Constant, Formula, Operand, Path, Probe, Set, Source,
     Start, Thread,
 };
 use crate::syntax::{Expr, ExprKind, HostName, Name, Span};
-
-/// All functions, with how many arguments they take.
-const FUNCTIONS: [(&str, usize, usize); 20] = [
-    ("running", 0, 0),
-    ("current_thread", 0, 0),
-    ("stack", 1, 1),
-    ("roots", 1, 1),
-    ("reach", 0, 2),
-    ("pred", 1, 1),
-    ("dom", 2, 2),
-    ("is_heap", 1, 1),
-    ("is_shared", 1, 1),
-    ("is_reachable", 2, 2),
-    ("is_disjoint", 2, 2),
-    ("is_unique_owner", 1, 1),
-    ("reach_through", 3, 3),
-    ("is_object_owned", 2, 2),
-    ("is_thread_owned", 1, 1),
-    ("is_thread_stack_owned", 1, 1),
-    ("is_thread_object_owned", 1, 1),
-    ("thread_reach", 1, 2),
-    ("thread_stack_reach", 1, 2),
-    ("thread_object_reach", 1, 2),
-];
-
-/// All methods, with how many arguments they take.
-const METHODS: [(&str, usize, usize); 8] = [
-    ("has", 1, 1),
-    ("size", 0, 0),
-    ("is_empty", 0, 0),
-    ("union", 1, 1),
-    ("intersection", 1, 1),
-    ("difference", 1, 1),
-    ("insert", 1, 1),
-    ("is_alive", 0, 0),
-];
 
 /// What is no function, but looks like one where it is misspelt.
 const STATEMENTS: [&str; 8] = [
@@ -93,6 +58,7 @@ impl Checker<'_> {
             }
             "is_heap" => probe(Probe::IsHeap(object(self, 0)?)),
             "is_shared" => probe(Probe::IsShared(object(self, 0)?)),
+            "unique" => probe(Probe::IsUnique(object(self, 0)?)),
             "is_unique_owner" => probe(Probe::IsUniqueOwner(object(self, 0)?)),
             "is_reachable" => {
                 let (a, b) = (object(self, 0), object(self, 1));
@@ -108,7 +74,7 @@ impl Checker<'_> {
             }
             "reach_through" => {
                 // The paper has the cut last.
-                let is_last = matches!(arguments[2].kind, ExprKind::Set(_));
+                let is_last = self.is_set_like(&arguments[2]) && !self.is_set_like(&arguments[1]);
                 let (cut, to) = if is_last { (2, 1) } else { (1, 2) };
                 let (from, to) = (object(self, 0), object(self, to));
                 let cut = self.set(&arguments[cut]);
@@ -181,44 +147,33 @@ impl Checker<'_> {
         &mut self,
         name: &Name,
         given: usize,
-        known: &'static [(&'static str, usize, usize)],
+        known: &'static [Function],
         what: &str,
     ) -> Option<&'static str> {
-        let mut snake = String::new();
-        for c in name.text.chars() {
-            if c.is_ascii_uppercase() {
-                snake.push('_');
-            }
-            snake.push(c.to_ascii_lowercase());
-        }
-        let wanted = match snake.strip_prefix("get_").unwrap_or(&snake) {
-            "contains" => "has",
-            wanted => wanted,
-        };
-        let found = known.iter().find(|(it, ..)| *it == wanted);
-        let Some(&(found, least, most)) = found else {
+        let wanted = snake_case(&name.text);
+        let Some(found) = known.iter().find(|it| it.name == wanted) else {
             if name.text.is_empty() {
                 return None;
             }
             let message = format!("there is no {what} `{}`", name.text);
             let diagnostic = Diagnostic::new(name.span, message);
-            let diagnostic = match wanted {
-                "unique" => diagnostic.hint("it changes the heap: call it in the program"),
+            let diagnostic = match wanted.as_str() {
                 "instances" | "volume" | "unshared" | "owned_by" | "dead" => {
                     diagnostic.hint("a GC assertion is a rule of its own, not part of one")
                 }
                 "assert" => diagnostic.hint("did you mean `assertion`?"),
                 _ => {
                     let statements = STATEMENTS.iter().filter(|_| what == "function");
-                    let known = known.iter().map(|(it, ..)| it).chain(statements);
-                    diagnostic.meant(wanted, known.copied())
+                    let known = known.iter().map(|it| it.name).chain(statements.copied());
+                    diagnostic.meant(&wanted, known)
                 }
             };
             self.report(diagnostic);
             return None;
         };
+        let Function { least, most, .. } = *found;
         if (least..=most).contains(&given) {
-            return Some(found);
+            return Some(found.name);
         }
         let takes = match (least, most) {
             (0, 0) => "no arguments".into(),
@@ -236,6 +191,7 @@ impl Checker<'_> {
         match self.term(expr) {
             Term::Set(set) => Some(Source::Set(Box::new(set))),
             Term::Value(Operand::Path(path), kinds) if kinds.is_object() => {
+                self.not_null(&path);
                 Some(Source::Object(path))
             }
             Term::Wrong => None,

@@ -3,13 +3,15 @@
 use heaphound_heap::Value;
 
 use super::kinds::Kinds;
-use super::{Checker, Term};
+use super::{Checker, NamedSet, Term};
 use crate::diagnostic::Diagnostic;
 use crate::resolved::{
-    Constant, Formula, LabelId, Operand, Path, Quantifier, QuantifierId, Relation, RelationId,
-    RelationPart, Set,
+    Constant, Formula, HostSource, LabelId, Operand, Path, Quantifier, QuantifierId, Relation,
+    RelationId, RelationPart, Set,
 };
-use crate::syntax::{self, AssertionKind, BinaryOp, Expr, ExprKind, Name, QuantifierKind, Span};
+use crate::syntax::{
+    self, AssertionKind, BinaryOp, Expr, ExprKind, Fold, Name, QuantifierKind, Span,
+};
 use crate::traverse::MOST_RELATIONS;
 
 impl Checker<'_> {
@@ -21,6 +23,7 @@ impl Checker<'_> {
             ExprKind::Name(name) if self.bound_value(name).is_some() => {
                 self.bound_value(name).map(bound)
             }
+            ExprKind::Name(name) if self.is_set(name) => self.named_set(name, span),
             ExprKind::Name(_) | ExprKind::Host(_) | ExprKind::Field(..) | ExprKind::Element(..) => {
                 self.value(expr)
             }
@@ -34,10 +37,13 @@ impl Checker<'_> {
                     self.not_in_assertion(span, "a set");
                     self.combined(*op, left, right)
                 }
-                BinaryOp::In => {
-                    self.not_in_assertion(span, "a set");
-                    self.member(left, right)
-                }
+                BinaryOp::In => match self.class_behind_in(right) {
+                    Some(class) => self.instance_of(left, &class),
+                    None => {
+                        self.not_in_assertion(span, "a set");
+                        self.member(left, right)
+                    }
+                },
                 op => Some(self.compare(*op, left, right, span)),
             },
             ExprKind::InstanceOf(of, class) => self.instance_of(of, class),
@@ -61,6 +67,29 @@ impl Checker<'_> {
         term.unwrap_or(Term::Wrong)
     }
 
+    /// The set that a name stands for.
+    fn named_set(&mut self, name: &str, span: Span) -> Option<Term> {
+        self.not_in_assertion(span, "a set");
+        if let Some(set) = self.sets.get(name) {
+            let NamedSet { value, parts } = set.clone()?;
+            self.set_parts += parts;
+            // It knows neither the variables nor the assertion around its name.
+            let variables = std::mem::take(&mut self.variables);
+            let assertion = self.assertion.take();
+            let set = self.set(&value);
+            self.variables = variables;
+            self.assertion = assertion;
+            return set.map(Term::Set);
+        }
+        let (_, objects) = self.scope.sets.iter().find(|(it, _)| it == name)?;
+        let paths = objects.iter().map(|object| {
+            let path = self.host(HostSource::Named(object.clone()), span);
+            self.not_null(&path);
+            path
+        });
+        Some(Term::Set(Set::Literal(paths.collect())))
+    }
+
     fn value(&mut self, expr: &Expr) -> Option<Term> {
         let (path, kinds) = self.path(expr)?;
         self.dereferenced(&path);
@@ -73,7 +102,7 @@ impl Checker<'_> {
     }
 
     fn instance_of(&mut self, of: &Expr, class: &Name) -> Option<Term> {
-        let path = self.object(of);
+        let path = self.reference(of);
         let classes = self.range(Some(class));
         // A class that is wrong was reported.
         let is_known = class.text == "Object" || !classes.is_all();
@@ -82,7 +111,7 @@ impl Checker<'_> {
     }
 
     fn has_label(&mut self, of: &Expr, label: &Name) -> Option<Term> {
-        let path = self.object(of)?;
+        let path = self.reference(of)?;
         Some(Term::Formula(Formula::Label(path, self.label(label))))
     }
 
@@ -114,6 +143,27 @@ impl Checker<'_> {
             BinaryOp::Intersection => Set::Intersection(left, right),
             _ => Set::Difference(left, right),
         }))
+    }
+
+    /// The class that a word behind `in` is, unless it is a set or anything else that is bound.
+    fn class_behind_in(&mut self, expr: &Expr) -> Option<Name> {
+        let ExprKind::Name(text) = &expr.kind else {
+            return None;
+        };
+        let (span, text) = (expr.span, text.clone());
+        let is_class = text == "Object"
+            || self.optional.contains(&text)
+            || !self.classes_named(&text).is_empty();
+        if is_class && self.is_set(&text) {
+            let message = format!("`{text}` is a class and a set");
+            let hint = format!("the class is `instanceof {text}`; the set needs another name");
+            self.report(Diagnostic::new(span, message).hint(hint));
+            return Some(Name {
+                span,
+                text: String::new(),
+            });
+        }
+        (is_class || !self.is_bound(&text)).then_some(Name { span, text })
     }
 
     fn member(&mut self, object: &Expr, set: &Expr) -> Option<Term> {
@@ -278,6 +328,8 @@ impl Checker<'_> {
                     );
                     return None;
                 }
+                self.dereferenced(&path);
+                self.not_null(&path);
                 return Some(path);
             }
             ExprKind::Wrong => return None,
@@ -289,6 +341,9 @@ impl Checker<'_> {
 
     fn quantified(&mut self, quantifier: &syntax::Quantifier) -> Option<Term> {
         let syntax::Quantifier { span, kind, .. } = *quantifier;
+        if let QuantifierKind::Fold(fold) = kind {
+            return self.folded_quantifier(quantifier, fold);
+        }
         let is_formula = matches!(kind, QuantifierKind::Forall | QuantifierKind::Exists);
         let head = Span::new(span.start, quantifier.variable.span.end.max(span.start));
         if self.assertion.is_some() && !is_formula {
@@ -325,6 +380,64 @@ impl Checker<'_> {
             QuantifierKind::SetOf => Term::Set(Set::Of(id)),
             _ => Term::Formula(Formula::Quantified(id)),
         })
+    }
+
+    /// `\sum Node x; range; x.val`: the objects of the range, and one value made of theirs.
+    fn folded_quantifier(&mut self, quantifier: &syntax::Quantifier, fold: Fold) -> Option<Term> {
+        let span = quantifier.span;
+        let kind = QuantifierKind::SetOf;
+        self.not_in_assertion(span, &format!("`{}`", quantifier.kind.name()));
+        let id = self.quantify(kind, span, quantifier.class.as_ref(), &quantifier.variable);
+        let range = quantifier.range.as_ref().map(|it| self.formula(it));
+        let value = self.term(&quantifier.body);
+        self.variables.pop();
+        let own = &mut self.quantifiers[id.0 as usize];
+        own.dereferences.sort_by_key(|it| it.path.steps.len());
+        let nothing = own.classes.is_empty();
+        match range {
+            Some(Some(range)) => own.body = range,
+            Some(None) if !nothing => return None,
+            _ => {}
+        }
+        let (operand, kinds) = match value {
+            Term::Value(operand, kinds) => (operand, kinds),
+            // Of no object nothing is asked.
+            Term::Wrong if nothing => (Operand::Constant(Constant::Null), Kinds::number()),
+            Term::Wrong => return None,
+            other => {
+                let what = other.describe(self.scope.classes);
+                let message = format!("a value is needed here, and this is {what}");
+                self.wrong(quantifier.body.span, message);
+                return None;
+            }
+        };
+        self.folds(fold, &kinds, quantifier.body.span)?;
+        let kinds = match fold {
+            Fold::Sum => Kinds::number(),
+            // Of no objects it is null.
+            _ => Kinds {
+                null: true,
+                ..kinds
+            },
+        };
+        let fold = Operand::Fold(id, fold, Box::new(operand));
+        Some(Term::Value(fold, kinds))
+    }
+
+    /// Reports values that cannot be made one.
+    pub(super) fn folds(&mut self, fold: Fold, kinds: &Kinds, span: Span) -> Option<()> {
+        let is_text = kinds.is_text(self.scope.classes);
+        let fits = kinds.number || fold != Fold::Sum && (kinds.character || is_text);
+        if fits {
+            return Some(());
+        }
+        let what = kinds.describe(self.scope.classes);
+        let message = match fold {
+            Fold::Sum => format!("a sum is of numbers, and this is {what}"),
+            _ => format!("this is {what}, which has no order"),
+        };
+        self.wrong(span, message);
+        None
     }
 
     /// Opens a quantifier: its variable is in scope until it is popped.

@@ -97,6 +97,13 @@ impl Kinds {
         !self.classes.is_empty()
     }
 
+    /// Whether it is true or false and can be nothing else.
+    pub fn is_truth(&self) -> bool {
+        let truth = true;
+        let none = Self::none();
+        *self == Self { truth, ..none }
+    }
+
     pub fn is_plain(&self) -> bool {
         self.number || self.truth || self.character || !self.enums.is_empty()
     }

@@ -17,6 +17,16 @@ impl Checker<'_> {
             || self.lets.contains_key(name)
             || self.scope.hosts.iter().any(|(it, _)| it == name)
             || self.scope.value(name).is_some()
+            || self.sets.contains_key(name)
+            || self.scope.sets.iter().any(|(it, _)| it == name)
+    }
+
+    /// Whether a name stands for a set, and nothing nearer has that name.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        let is_near = |(it, _): &(String, _)| it == name;
+        let is_set = self.sets.contains_key(name)
+            || !self.lets.contains_key(name) && self.scope.sets.iter().any(|(it, _)| it == name);
+        is_set && !self.variables.iter().any(is_near)
     }
 
     /// The value that a name stands for, if nothing nearer has that name.
@@ -98,7 +108,7 @@ impl Checker<'_> {
     }
 
     /// The path that is an object from outside.
-    fn host(&mut self, source: HostSource, span: Span) -> Path {
+    pub(super) fn host(&mut self, source: HostSource, span: Span) -> Path {
         let hosts = &mut self.resolved.hosts;
         let known = hosts.iter().position(|it| it.source == source);
         let id = known.unwrap_or(hosts.len());
@@ -245,7 +255,9 @@ impl Checker<'_> {
     /// An expression that must be a path.
     pub(super) fn path(&mut self, expr: &Expr) -> Option<(Path, Kinds)> {
         match &expr.kind {
-            ExprKind::Name(name) if self.bound_value(name).is_none() => self.name(name, expr.span),
+            ExprKind::Name(name) if self.bound_value(name).is_none() && !self.is_set(name) => {
+                self.name(name, expr.span)
+            }
             ExprKind::Host(name) => self.host_name(name, expr.span),
             ExprKind::Field(of, field) => self.field(of, field, expr.span),
             ExprKind::Element(of, index) => self.element(of, *index, expr.span),
@@ -265,8 +277,24 @@ impl Checker<'_> {
         }
     }
 
-    /// An expression that must be an object.
+    /// An expression that must be an object. One from outside must not be null: nobody means to
+    /// ask what null reaches.
     pub(super) fn object(&mut self, expr: &Expr) -> Option<Path> {
+        let path = self.reference(expr)?;
+        self.not_null(&path);
+        Some(path)
+    }
+
+    /// Notes that something from outside must not be null.
+    pub(super) fn not_null(&mut self, path: &Path) {
+        let is_known = |it: &Path| (it.start, &it.steps) == (path.start, &path.steps);
+        if matches!(path.start, Start::Host(_)) && !self.objects.iter().any(is_known) {
+            self.objects.push(path.clone());
+        }
+    }
+
+    /// An expression that must be an object or null.
+    pub(super) fn reference(&mut self, expr: &Expr) -> Option<Path> {
         let (path, kinds) = self.path(expr)?;
         if !kinds.is_object() {
             let what = kinds.describe(self.scope.classes);
@@ -282,7 +310,7 @@ impl Checker<'_> {
     pub(super) fn dereferenced(&mut self, path: &Path) {
         let own = match path.start {
             Start::Variable(id) => Some(id),
-            _ => self.variables.last().map(|(_, id)| *id),
+            _ => None,
         };
         for (taken, &step) in path.steps.iter().enumerate() {
             let always = match path.start {

@@ -1,8 +1,14 @@
 //! Files: bindings, rules, statements.
 
+use std::rc::Rc;
+
+use heaphound_heap::FieldKind;
+use heaphound_heap::assertion::Slots;
+
 use super::kinds::Kinds;
-use super::{Bound, Checker, Class, Term};
+use super::{Bound, Checker, Class, NamedSet, Term};
 use crate::diagnostic::Diagnostic;
+use crate::functions::snake_case;
 use crate::resolved::{
     self, ClassTarget, Formula, GcAssertion, Operand, Program, Query, Rule, Select, Statement,
     Target,
@@ -11,6 +17,9 @@ use crate::syntax::{
     self, Constant, Expr, ExprKind, File, Fold, GcAssertionKind, Item, Limit, Name, QuantifierKind,
     Severity,
 };
+
+/// How many sets a set with a name has in it: names in it stand for others.
+const MOST_PARTS: usize = 256;
 
 impl Checker<'_> {
     pub(super) fn file(&mut self, file: &File) {
@@ -46,6 +55,9 @@ impl Checker<'_> {
             let message = format!("`{}` is already bound", name.text);
             self.wrong(name.span, message);
         }
+        if self.is_set_like(&binding.value) {
+            return self.set_binding(binding);
+        }
         let value = match &binding.value.kind {
             ExprKind::Constant(_) => {
                 let message = "a host variable is an object, not a constant";
@@ -73,6 +85,36 @@ impl Checker<'_> {
             unknown,
         });
         self.lets.insert(name.text.clone(), bound);
+    }
+
+    /// Whether an expression is a set, as far as its form shows.
+    pub(super) fn is_set_like(&self, expr: &Expr) -> bool {
+        use syntax::BinaryOp::{Difference, Intersection, Union};
+        match &expr.kind {
+            ExprKind::Set(_) | ExprKind::Method(..) | ExprKind::Quantifier(_) => true,
+            ExprKind::Call(name, _) => snake_case(&name.text) != "current_thread",
+            ExprKind::Binary(Union | Intersection | Difference, ..) => true,
+            ExprKind::Name(name) => self.is_set(name),
+            _ => false,
+        }
+    }
+
+    /// Gives a name to a set. It is resolved here to tell what is wrong with it, and again wherever
+    /// its name stands.
+    fn set_binding(&mut self, binding: &syntax::Let) {
+        let before = std::mem::take(&mut self.set_parts);
+        let set = self.set(&binding.value);
+        let parts = 1 + std::mem::replace(&mut self.set_parts, before);
+        let is_small = parts <= MOST_PARTS;
+        if !is_small {
+            let message = "too many sets are in this one";
+            self.wrong(binding.value.span, message);
+        }
+        // What it mentions occurs where the name does.
+        self.program(None);
+        let value = Rc::new(binding.value.clone());
+        let named = set.filter(|_| is_small).map(|_| NamedSet { value, parts });
+        self.sets.insert(binding.name.text.clone(), named);
     }
 
     fn rule(&mut self, rule: &syntax::Rule) {
@@ -117,6 +159,7 @@ impl Checker<'_> {
         let relations = std::mem::take(&mut self.relations);
         let quantifiers = std::mem::take(&mut self.quantifiers);
         let dereferences = std::mem::take(&mut self.dereferences);
+        let objects = std::mem::take(&mut self.objects);
         let mut hosts = std::mem::take(&mut self.hosts);
         hosts.sort_unstable();
         hosts.dedup();
@@ -128,6 +171,7 @@ impl Checker<'_> {
             relations,
             quantifiers,
             dereferences,
+            objects,
             hosts,
             labels,
             unknown: std::mem::take(&mut self.unknown),
@@ -147,6 +191,11 @@ impl Checker<'_> {
             syntax::Statement::Query(it) => self.query(it).map(Statement::Query),
             syntax::Statement::Expr(it) => match self.term(it) {
                 Term::Formula(formula) => Some(Statement::Formula(formula)),
+                // A field that is true or false is asked like anything else that is.
+                Term::Value(value, kinds) if kinds.is_truth() => {
+                    let term = Term::Value(value, kinds);
+                    self.as_formula(term, it.span).map(Statement::Formula)
+                }
                 Term::Value(value, kinds) => {
                     self.last_kinds = kinds;
                     Some(Statement::Value(value))
@@ -226,23 +275,19 @@ impl Checker<'_> {
 
     fn folded(&mut self, fold: Fold, of: &Expr) -> Option<Select> {
         let (operand, kinds) = self.selected(of)?;
-        let is_text = kinds.is_text(self.scope.classes);
-        let fits = kinds.number || fold != Fold::Sum && (kinds.character || is_text);
-        if !fits {
-            let what = kinds.describe(self.scope.classes);
-            let message = match fold {
-                Fold::Sum => format!("a sum is of numbers, and this is {what}"),
-                _ => format!("this is {what}, which has no order"),
-            };
-            self.wrong(of.span, message);
-            return None;
-        }
+        self.folds(fold, &kinds, of.span)?;
         Some(Select::Fold(fold, operand))
     }
 
     /// Something that a query tells of an object.
     fn selected(&mut self, expr: &Expr) -> Option<(Operand, Kinds)> {
         match self.term(expr) {
+            Term::Value(Operand::Count(_) | Operand::Size(_) | Operand::Fold(..), _) => {
+                let message = "a query selects what its objects hold, and this is not held";
+                let hint = "ask for it in the query's body, or in an expression";
+                self.report(Diagnostic::new(expr.span, message).hint(hint));
+                None
+            }
             Term::Value(value, kinds) => Some((value, kinds)),
             Term::Wrong => None,
             other => {
@@ -267,15 +312,20 @@ impl Checker<'_> {
                 let limit = self.limit(limit, true)?;
                 class?.map(|it| GcAssertion::Volume(it, limit))
             }
-            GcAssertionKind::Unshared(target) => self.target(target)?.map(GcAssertion::Unshared),
+            GcAssertionKind::Unshared(target, slots) => {
+                let target = self.target(target, false);
+                self.check_slots(slots);
+                let slots = slots.iter().map(|it| it.text.clone()).collect();
+                target?.map(|it| GcAssertion::Unshared(it, slots))
+            }
             GcAssertionKind::Dead(target) => {
                 self.asserts_death = matches!(target.what.kind, ExprKind::Host(_));
-                let target = self.target(target);
+                let target = self.target(target, true);
                 self.asserts_death = false;
                 target?.map(GcAssertion::Dead)
             }
             GcAssertionKind::OwnedBy(owner, ownee) => {
-                let (owner, ownee) = (self.target(owner), self.target(ownee));
+                let (owner, ownee) = (self.target(owner, false), self.target(ownee, false));
                 match (owner?, ownee?) {
                     (Some(owner), Some(ownee)) => Some(GcAssertion::OwnedBy(owner, ownee)),
                     // What is owned has no owner, and must not live.
@@ -286,6 +336,27 @@ impl Checker<'_> {
         };
         let holds = Statement::Formula(Formula::Constant(true));
         Some(assertion.map_or(holds, Statement::Gc))
+    }
+
+    /// Reports slots that no class has.
+    fn check_slots(&mut self, slots: &[Name]) {
+        let classes = self.scope.classes;
+        let fields = || classes.iter().flat_map(|it| &it.fields);
+        let is_slot = |name: &str| {
+            fields().any(|it| it.name == name && !matches!(it.kind, FieldKind::Plain(_)))
+        };
+        // An inline array's elements are fields of their own; all of them count.
+        let is_inline = |name: &str| is_slot(&format!("{name}[0]"));
+        for slot in slots {
+            let is_element = slot.text == Slots::ELEMENTS;
+            let is_known = is_element || is_slot(&slot.text) || is_inline(&slot.text);
+            if !slot.text.is_empty() && !is_known {
+                let message = format!("no class has a slot `{}`", slot.text);
+                let known = fields().map(|it| it.name.as_str());
+                let diagnostic = Diagnostic::new(slot.span, message);
+                self.report(diagnostic.meant(&slot.text, known));
+            }
+        }
     }
 
     /// A class that a GC assertion is about; `Some(None)` if the heap does not know it.
@@ -310,7 +381,7 @@ impl Checker<'_> {
 
     /// A host variable before a class of the same name; `Some(None)` if it is a class that the heap
     /// does not know.
-    fn target(&mut self, target: &syntax::Target) -> Option<Option<Target>> {
+    fn target(&mut self, target: &syntax::Target, may_be_null: bool) -> Option<Option<Target>> {
         let mut first = &target.what;
         while let ExprKind::Field(of, _) | ExprKind::Element(of, _) = &first.kind {
             first = of;
@@ -324,7 +395,10 @@ impl Checker<'_> {
             if target.only {
                 self.wrong(target.span, "`only` is for classes, and this is an object");
             }
-            let object = self.object(&target.what);
+            let object = match may_be_null {
+                true => self.reference(&target.what),
+                false => self.object(&target.what),
+            };
             return object.map(|it| Some(Target::Object(it)));
         }
         if let Some(text) = target.what.as_class()

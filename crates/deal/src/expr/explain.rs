@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::tree::{Above, Depends, From, Loop, Number, SetKind, SetNode, Truth, of_path};
 use super::{Expression, Root};
-use crate::resolved::{Program, QuantifierId};
+use crate::resolved::{ClassSet, Program, QuantifierId};
 
 /// What an evaluation comes to, at most: it ends as soon as the answer is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,6 +16,12 @@ pub struct Explanation {
     pub probes: Vec<&'static str>,
     /// How many traversals, and how often.
     pub traversals: Vec<(usize, Times)>,
+    /// Loops in loops: each object of the last variable is looked at for each combination of the
+    /// objects of those before.
+    pub loops: Vec<Vec<String>>,
+    /// The variables of quantifiers inside others of which an index tells the few objects that
+    /// matter.
+    pub indexed: Vec<String>,
 }
 
 /// How often something is done.
@@ -38,7 +44,7 @@ impl fmt::Display for Explanation {
             (None, probes) => write!(f, "evaluated with the probes {}: ", probes.join(", "))?,
         }
         if self.traversals.is_empty() {
-            return f.write_str("no traversal");
+            f.write_str("no traversal")?;
         }
         for (nth, (count, times)) in self.traversals.iter().enumerate() {
             if nth > 0 {
@@ -51,6 +57,15 @@ impl fmt::Display for Explanation {
                 Times::EachOf(of) => write!(f, "{count} for each {}", of.join(" and each "))?,
             }
         }
+        for variables in &self.loops {
+            let (own, outer) = variables.split_last().expect("a loop has a variable");
+            let outer: Vec<String> = outer.iter().map(|it| format!("`{it}`")).collect();
+            let outer = outer.join(" and each of ");
+            write!(f, "; a look at each object of `{own}` for each of {outer}")?;
+        }
+        for variable in &self.indexed {
+            write!(f, "; an index finds the objects of `{variable}`")?;
+        }
         Ok(())
     }
 }
@@ -58,28 +73,13 @@ impl fmt::Display for Explanation {
 impl Expression<'_> {
     /// What an evaluation comes to.
     pub fn explain(&self) -> Explanation {
-        let mut counter = Counter {
-            program: self.program,
-            seen: HashSet::new(),
-            probes: Vec::new(),
-            traversals: Vec::new(),
-        };
+        let mut counter = Counter::of(self.program);
+        counter.root(&self.root);
         let probe = match &self.root {
-            Root::Truth(truth) => {
-                counter.truth(truth);
-                whole(truth)
-            }
-            Root::Value(number) => {
-                counter.number(number);
-                match number {
-                    Number::Size(set) => whole_set(set),
-                    _ => None,
-                }
-            }
-            Root::Set(set) => {
-                counter.set(set);
-                whole_set(set)
-            }
+            Root::Truth(truth) => whole(truth),
+            Root::Value(Number::Size(set)) => whole_set(set),
+            Root::Set(set) => whole_set(set),
+            Root::Value(_) => None,
         };
         let mut traversals: Vec<(usize, Times)> = Vec::new();
         for (count, times) in counter.traversals {
@@ -89,11 +89,37 @@ impl Expression<'_> {
             }
         }
         traversals.sort_by(|(_, a), (_, b)| a.cmp(b));
+        let name = |id: &QuantifierId| {
+            let quantifier = &self.program.quantifiers[id.0 as usize];
+            quantifier.variable.clone()
+        };
+        let loops = counter.nested.iter();
+        let mut loops: Vec<Vec<String>> = loops.map(|it| it.iter().map(name).collect()).collect();
+        let mut seen = HashSet::new();
+        loops.retain(|it| seen.insert(it.clone()));
+        let mut indexed: Vec<String> = counter.indexed.iter().map(name).collect();
+        indexed.dedup();
         Explanation {
             probe,
             probes: counter.probes,
             traversals,
+            loops,
+            indexed,
         }
+    }
+
+    /// About how many objects its quantifiers look at, each as often as it is looked at, given how
+    /// many objects are of some classes. It can be fewer: an evaluation ends as soon as the answer is
+    /// known. It can be more where many objects are equal that an index is to tell apart.
+    pub fn looks(&self, count: impl Fn(&ClassSet) -> u64) -> u64 {
+        let mut counter = Counter::of(self.program);
+        counter.root(&self.root);
+        let range = |id: &QuantifierId| count(&self.program.quantifiers[id.0 as usize].classes);
+        let loops = counter.nested.iter();
+        let looks = loops.map(|it| it.iter().map(range).fold(1, u64::saturating_mul));
+        let all = looks.fold(0, u64::saturating_add);
+        let outer = self.program.quantifiers.iter().map(|it| count(&it.classes));
+        outer.fold(all, u64::saturating_add)
     }
 }
 
@@ -123,16 +149,40 @@ struct Counter<'p> {
     seen: HashSet<Once>,
     probes: Vec<&'static str>,
     traversals: Vec<(usize, Times)>,
+    /// Quantifiers that depend on others, behind those, of which all objects are looked at.
+    nested: Vec<Depends>,
+    /// Those of which few are.
+    indexed: Vec<QuantifierId>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
 enum Once {
     Live,
     Pointing,
+    Referred,
     Slot(usize),
 }
 
-impl Counter<'_> {
+impl<'p> Counter<'p> {
+    fn of(program: &'p Program) -> Self {
+        Self {
+            program,
+            seen: HashSet::new(),
+            probes: Vec::new(),
+            traversals: Vec::new(),
+            nested: Vec::new(),
+            indexed: Vec::new(),
+        }
+    }
+
+    fn root(&mut self, root: &Root<'_>) {
+        match root {
+            Root::Truth(truth) => self.truth(truth),
+            Root::Value(number) => self.number(number),
+            Root::Set(set) => self.set(set),
+        }
+    }
+
     fn truth(&mut self, truth: &Truth<'_>) {
         match truth {
             Truth::Constant(_) | Truth::Flag(_) => {}
@@ -147,6 +197,12 @@ impl Counter<'_> {
                 self.number(b);
             }
             Truth::AtLeast(set, _) => self.set(set),
+            Truth::Unique(_) => {
+                self.live();
+                if self.seen.insert(Once::Referred) {
+                    self.add(1, &[]);
+                }
+            }
             Truth::Relation(relation, _, slot) => {
                 let parts = self.program.relations[relation.0 as usize].parts.len();
                 self.kept(*slot, parts, &[]);
@@ -184,6 +240,10 @@ impl Counter<'_> {
             Number::Constant(_) | Number::Path(_) => {}
             Number::Count(own) => self.looped(own),
             Number::Size(set) => self.set(set),
+            Number::Fold(own, _, of) => {
+                self.looped(own);
+                self.number(of);
+            }
         }
     }
 
@@ -238,6 +298,17 @@ impl Counter<'_> {
 
     fn looped(&mut self, own: &Loop<'_>) {
         self.live();
+        if !own.depends.is_empty() {
+            let mut variables = own.depends.clone();
+            let is_by_index = own.bound().is_some_and(|it| it.is_by_index());
+            match is_by_index {
+                true => self.indexed.push(own.id),
+                false => {
+                    variables.push(own.id);
+                    self.nested.push(variables);
+                }
+            }
+        }
         own.range.iter().for_each(|it| self.truth(it));
         self.truth(&own.body);
     }

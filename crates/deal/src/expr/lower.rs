@@ -11,10 +11,9 @@ use super::tree::{
     is_within, of_path,
 };
 use crate::resolved::{
-    Dereference, Formula, Operand, Path, Probe, Program, Quantifier, QuantifierId, Set, Source,
-    Start, Thread,
+    Formula, Operand, Path, Probe, Program, Quantifier, QuantifierId, Set, Source, Start, Thread,
 };
-use crate::syntax::{QuantifierKind, Span};
+use crate::syntax::Span;
 
 /// Whether expressions that mean what a probe means run as that probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,7 +21,8 @@ pub enum Matching {
     /// They do.
     #[default]
     Probes,
-    /// All is evaluated as it is written.
+    /// All is evaluated as it is written: a quantifier is a loop over all objects. The slow twin, for
+    /// comparison.
     AsWritten,
 }
 
@@ -44,6 +44,8 @@ pub(super) struct Lowering<'p> {
     pub asker_object: Option<Span>,
     /// The threads that are mentioned by name.
     pub threads: Vec<&'p str>,
+    /// Where a quantifier looks for threads: it finds those that have an object.
+    pub quantified_threads: Option<Span>,
 }
 
 impl<'p> Lowering<'p> {
@@ -58,6 +60,7 @@ impl<'p> Lowering<'p> {
             asker: None,
             asker_object: None,
             threads: Vec::new(),
+            quantified_threads: None,
         }
     }
 
@@ -187,6 +190,10 @@ impl<'p> Lowering<'p> {
                 let both = self.joined(SetKind::Intersection, '&', a, b);
                 not(Truth::AtLeast(both, 1))
             }
+            Probe::IsUnique(path) => {
+                let unique = Truth::Unique(self.path(path));
+                self.kept(unique)
+            }
             Probe::IsUniqueOwner(path) => {
                 let depends = of_path(self.path(path));
                 self.kept(Truth::Probe(Box::new(Asked {
@@ -258,6 +265,10 @@ impl<'p> Lowering<'p> {
 
     fn member(&mut self, path: &'p Path, set: SetNode<'p>) -> Truth<'p> {
         let once = is_within(&of_path(path), &set.depends);
+        let is_variable = matches!(path.start, Start::Variable(_)) && path.steps.is_empty();
+        if is_variable && set.kind.can_have_threads() {
+            self.quantified_threads.get_or_insert(path.span);
+        }
         let member = Truth::In(Member {
             object: self.path(path),
             set: Rc::new(set),
@@ -274,6 +285,17 @@ impl<'p> Lowering<'p> {
                 Some(set) => Number::Size(Box::new(set)),
                 None => Number::Count(Box::new(self.looped(*id))),
             },
+            Operand::Fold(id, fold, of) => {
+                let mut own = self.looped(*id);
+                self.depth += 1;
+                let of = self.number(of);
+                self.depth -= 1;
+                of.depends(&mut own.depends);
+                own.depends.retain(|it| it != id);
+                own.depends.sort();
+                own.depends.dedup();
+                Number::Fold(Box::new(own), *fold, Box::new(of))
+            }
         }
     }
 
@@ -347,6 +369,7 @@ impl<'p> Lowering<'p> {
         }
         let (of, avoid, part) = pattern::thread_reach(self.program, id)?;
         let quantifier = &self.program.quantifiers[id.0 as usize];
+        self.quantified_threads.get_or_insert(quantifier.span);
         Some(self.thread_reach(of, avoid, part, Some((id, quantifier))))
     }
 
@@ -435,11 +458,6 @@ impl<'p> Lowering<'p> {
         let range = quantifier.range.as_ref().map(|it| self.truth(it));
         let body = self.truth(&quantifier.body);
         self.depth -= 1;
-        let is_found = quantifier.kind != QuantifierKind::Forall;
-        let within = range.as_ref().and_then(|it| it.within(id, true));
-        let within = within.or_else(|| body.within(id, is_found));
-        let is_own = |it: &&Dereference| it.path.start == Start::Variable(id);
-        let (own, before) = quantifier.dereferences.iter().partition(is_own);
         let mut depends = Vec::new();
         range
             .iter()
@@ -454,9 +472,7 @@ impl<'p> Lowering<'p> {
             quantifier,
             range,
             body,
-            within,
-            before,
-            own,
+            is_bounded: self.matching == Matching::Probes,
             depends,
             slot: self.answers - 1,
         }

@@ -80,6 +80,8 @@ fn any<'p>(program: &'p Program, formula: &'p Formula) -> Option<(Matched<'p>, b
                 Probe::ReachThrough(a, cut, b) => Matched::ReachThrough(a, cut, b),
                 Probe::IsObjectOwned(a, b) => Matched::ObjectOwned(a, b),
                 Probe::IsThreadOwned(path, part) => Matched::ThreadOwned(path, *part),
+                // No probe of the paper's: it is evaluated as such.
+                Probe::IsUnique(_) => return None,
             },
             true,
         )),
@@ -398,6 +400,8 @@ fn in_formula(program: &Program, formula: &Formula, test: Test<'_>) -> bool {
         Operand::Path(path) => test(path),
         Operand::Count(id) => quantifier(id),
         Operand::Size(it) => set(it),
+        // What it takes of each object depends on that object's quantifier, which counts.
+        Operand::Fold(..) => true,
     };
     match formula {
         Formula::Constant(_) => false,
@@ -424,7 +428,7 @@ fn in_formula(program: &Program, formula: &Formula, test: Test<'_>) -> bool {
         }
         Formula::Probe(probe) => match &**probe {
             Probe::IsHeap(path) | Probe::IsShared(path) | Probe::IsUniqueOwner(path) => test(path),
-            Probe::IsThreadOwned(path, _) => test(path),
+            Probe::IsThreadOwned(path, _) | Probe::IsUnique(path) => test(path),
             Probe::IsReachable(a, b) | Probe::IsDisjoint(a, b) | Probe::IsObjectOwned(a, b) => {
                 test(a) || test(b)
             }

@@ -5,20 +5,23 @@ mod thread;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use heaphound_heap::Value;
 use heaphound_heap::fields::Readable;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
+use heaphound_heap::{Root, RootKind, Value};
 
+use super::bound::{Bound, Index};
+use super::members::Members;
 use super::pattern::Matched;
 use super::tree::{Asked, From, Loop, Number, SetKind, SetNode, Truth, is_within, of_path};
-use super::{Expression, Labels};
+use super::{Expression, Labels, Progress};
 use crate::datum::Datum;
+use crate::fold::folded;
 use crate::interpret::Ground;
-use crate::resolved::{Dereference, Path, QuantifierId, RelationId, Start};
-use crate::syntax::{QuantifierKind, Span};
+use crate::resolved::{Dereference, Path, QuantifierId, RelationId, Start, Step};
+use crate::syntax::{Fold, QuantifierKind, Span};
 
-type Objects<O> = Rc<ObjectSet<O>>;
+type Objects<O> = Rc<Members<O>>;
 
 /// One evaluation.
 pub(super) struct Run<'e, 'p, 'v, T: Readable> {
@@ -35,17 +38,34 @@ pub(super) struct Run<'e, 'p, 'v, T: Readable> {
     /// What each thread reaches, by the slot of the question.
     threads: HashMap<usize, Kept<T::Object, ByThread<T::Object>>>,
     answers: Vec<Kept<T::Object, u64>>,
+    /// Values made of many, by the slots of their quantifiers.
+    folds: HashMap<usize, Kept<T::Object, Datum<T::Object>>>,
     /// Objects in sets that are kept.
     held: usize,
+    /// The live objects of the classes of quantifiers that are inside others.
+    instances: HashMap<QuantifierId, Rc<[T::Object]>>,
+    /// By the path of a quantifier's variable.
+    indexes: HashMap<Indexed, Rc<Index<T::Object>>>,
+    /// All that references lead to, in order, as often as they do.
+    referred: Option<Vec<T::Object>>,
+    /// How many quantifiers are around.
+    depth: usize,
+    progress: Progress<'e>,
+    /// How many objects quantifiers may still look at, and whether they had to stop.
+    pub looks_left: u64,
+    pub is_cut: bool,
     pub unknown: Option<Span>,
 }
 
 /// What is kept of something, by the variables that it depends on.
 type Kept<O, R> = HashMap<Box<[Option<O>]>, R>;
 
-/// The object of each thread that has one, and what the thread reaches.
-type Reached<O> = Vec<(O, ObjectSet<O>)>;
+/// What each thread reaches, in the order of the view's threads.
+type Reached<O> = Vec<ObjectSet<O>>;
 type ByThread<O> = Rc<Reached<O>>;
+
+/// A path of a quantifier's variable.
+type Indexed = (QuantifierId, Vec<Step>);
 
 /// All edges between live objects, by their targets: (to, from).
 type Pointing<O> = Vec<(O, O)>;
@@ -61,6 +81,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         probes: &'e Probes<'v, T>,
         ground: &'e Ground<'e, T::Fields<'v>>,
         labels: Labels<'e, T::Object>,
+        progress: Progress<'e>,
     ) -> Self {
         Self {
             expression,
@@ -74,7 +95,15 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             sets: (0..expression.sets).map(|_| HashMap::new()).collect(),
             threads: HashMap::new(),
             answers: (0..expression.answers).map(|_| HashMap::new()).collect(),
+            folds: HashMap::new(),
             held: 0,
+            instances: HashMap::new(),
+            indexes: HashMap::new(),
+            referred: None,
+            depth: 0,
+            progress,
+            looks_left: u64::MAX,
+            is_cut: false,
             unknown: None,
         }
     }
@@ -120,6 +149,10 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             Truth::Same(a, b) => self.set(a) == self.set(b),
             Truth::Dom(dom) => self.dom(dom),
             Truth::Probe(asked) => self.ask(asked),
+            Truth::Unique(path) => match self.object(path) {
+                Some(object) => self.references(object) <= 1,
+                None => true,
+            },
             Truth::Kept(truth, depends, slot) => {
                 self.answer(*slot, depends, |it| it.truth(truth) as u64) != 0
             }
@@ -133,7 +166,38 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             Number::Path(path) => self.walk(path),
             Number::Count(own) => count(self.counted(own)),
             Number::Size(set) => count(self.set(set).len() as u64),
+            Number::Fold(own, fold, of) => self.folded(own, *fold, of),
         }
+    }
+
+    fn folded(&mut self, own: &Loop<'p>, fold: Fold, of: &Number<'p>) -> Datum<T::Object> {
+        let key = self.key(&own.depends);
+        let kept = self.folds.get(&own.slot);
+        if let Some(known) = kept.and_then(|it| it.get(&key)) {
+            return known.clone();
+        }
+        let mut values = Vec::new();
+        self.each(own, |it, _| {
+            if it.truth(&own.body) {
+                let value = it.number(of);
+                if value == Datum::Unknown {
+                    it.is_unknown(own.quantifier.span);
+                }
+                values.push(value);
+            }
+            true
+        });
+        let value = match folded(self.ground, fold, values.into_iter()) {
+            // Of nothing there is no least.
+            Datum::Absent => Datum::Null,
+            value => value,
+        };
+        let kept = self.folds.entry(own.slot).or_default();
+        if kept.len() >= MOST_ANSWERS {
+            kept.clear();
+        }
+        kept.insert(key, value.clone());
+        value
     }
 
     /// Where a path leads; null where there is nothing to read.
@@ -219,7 +283,9 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
 
     fn live(&mut self) -> Objects<T::Object> {
         let probes = self.probes;
-        let live = self.live.get_or_insert_with(|| Rc::new(probes.reach_all()));
+        let live = self
+            .live
+            .get_or_insert_with(|| Rc::new(probes.reach_all().into()));
         Rc::clone(live)
     }
 
@@ -237,7 +303,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         &mut self,
         slot: usize,
         depends: &[QuantifierId],
-        make: impl FnOnce(&mut Self) -> ObjectSet<T::Object>,
+        make: impl FnOnce(&mut Self) -> Members<T::Object>,
     ) -> Objects<T::Object> {
         let key = self.key(depends);
         if let Some(set) = self.sets[slot].get(&key) {
@@ -265,32 +331,41 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         values.collect()
     }
 
-    fn made(&mut self, set: &SetNode<'p>) -> ObjectSet<T::Object> {
+    fn made(&mut self, set: &SetNode<'p>) -> Members<T::Object> {
         match &set.kind {
-            SetKind::Running => self.probes.running(),
-            SetKind::ThreadRoots(thread, part) => self.thread_roots(thread, *part),
+            SetKind::Running => {
+                let all: Vec<usize> = (0..self.view.threads().len()).collect();
+                self.threads_as_members(&all)
+            }
+            SetKind::ThreadRoots(thread, part) => self.thread_roots(thread, *part).into(),
             SetKind::ReachAll => (*self.live()).clone(),
             SetKind::Reach(from, avoid) => {
                 let (from, avoid) = (self.from(from), self.avoided(avoid.as_deref()));
-                self.probes
+                let probes = self.probes;
+                probes
                     .reach_avoiding(from.as_slice(), avoid.as_slice())
+                    .into()
             }
             SetKind::Pred(path) => match self.object(path) {
-                None => ObjectSet::default(),
-                Some(object) if path.is_host() => self.probes.pred(object),
-                Some(object) => self.pointing_at(object),
+                None => Members::default(),
+                Some(object) if path.is_host() => self.probes.pred(object).into(),
+                Some(object) => self.pointing_at(object).into(),
             },
             SetKind::ThreadReach(question) => self.thread_reach(question),
-            SetKind::Literal(paths) => paths.iter().filter_map(|it| self.object(it)).collect(),
+            SetKind::Literal(paths) => {
+                let objects = paths.iter().filter_map(|it| self.object(it));
+                objects.collect::<ObjectSet<_>>().into()
+            }
             SetKind::Of(own) => {
                 let mut found = Vec::new();
                 self.each(own, |it, object| {
-                    if it.truth(&own.body) {
+                    // What was cut short may be wrong.
+                    if it.truth(&own.body) && !it.is_cut {
                         found.push(object);
                     }
                     true
                 });
-                found.into_iter().collect()
+                found.into_iter().collect::<ObjectSet<_>>().into()
             }
             SetKind::Union(a, b) => self.set(a).union(&self.set(b)),
             SetKind::Intersection(a, b) => self.set(a).intersection(&self.set(b)),
@@ -300,7 +375,10 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
 
     fn from(&mut self, from: &From<'p>) -> Objects<T::Object> {
         match from {
-            From::Object(path) => Rc::new(self.object(path).into_iter().collect()),
+            From::Object(path) => {
+                let object = self.object(path).into_iter().collect::<ObjectSet<_>>();
+                Rc::new(object.into())
+            }
             From::Set(set) => self.set(set),
         }
     }
@@ -325,11 +403,14 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
                 self.probes
                     .reaches(from.as_slice(), avoid.as_slice(), object)
             }
-            _ => self.set(set).has(object),
+            _ => {
+                let set = self.set(set);
+                set.has(object) || self.has_by_name(&set, object)
+            }
         }
     }
 
-    fn relation(&mut self, relation: RelationId) -> ObjectSet<T::Object> {
+    fn relation(&mut self, relation: RelationId) -> Members<T::Object> {
         let relation = &self.expression.program.relations[relation.0 as usize];
         let mut avoid = Vec::new();
         let mut all = ObjectSet::default();
@@ -341,7 +422,34 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             };
             all = all.union(&self.probes.reach_avoiding(&from, &avoid));
         }
-        all
+        all.into()
+    }
+
+    /// How many references lead to an object: slots of live objects, however weakly they hold, and
+    /// roots. Those on the asking thread's stack do not count: to ask takes one.
+    fn references(&mut self, object: T::Object) -> usize {
+        if self.referred.is_none() {
+            let asker = self.probes.asker();
+            let is_own = |root: &Root| {
+                root.kind == RootKind::ThreadStack && Some(root.name.as_str()) == asker
+            };
+            let mut referred = Vec::new();
+            self.view.for_each_root(|root, to| {
+                if !is_own(root) {
+                    referred.push(to);
+                }
+            });
+            let live = self.live();
+            for from in live.iter() {
+                self.view.for_each_edge(from, |_, _, to| referred.push(to));
+            }
+            referred.sort_unstable();
+            self.referred = Some(referred);
+        }
+        let referred = self.referred.as_ref().expect("it was made");
+        let start = referred.partition_point(|it| *it < object);
+        let end = referred.partition_point(|it| *it <= object);
+        end - start
     }
 
     /// What points at an object, where this is needed for many objects.
@@ -410,35 +518,148 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
 
     /// Calls `f` with each object of a quantifier's range, until it says that it is enough.
     fn each(&mut self, own: &Loop<'p>, mut f: impl FnMut(&mut Self, T::Object) -> bool) {
-        if !own.before.iter().all(|it| self.holds(it)) {
-            return;
-        }
-        let within = own.within.as_ref().map(|it| self.set(it));
+        let bounded = own.bound().and_then(|it| self.within(own, &it));
         // An empty set says it all, and then nobody needs to know what lives.
-        if within.as_ref().is_some_and(|it| it.is_empty()) {
+        if bounded.as_ref().is_some_and(|it| it.as_slice().is_empty()) {
             return;
         }
         let live = self.live();
-        let objects = within.clone().unwrap_or_else(|| Rc::clone(&live));
+        let is_bounded = bounded.is_some();
+        let objects = match bounded {
+            Some(objects) => objects,
+            None if own.depends.is_empty() => Few::Set(Rc::clone(&live)),
+            None => Few::Shared(self.instances(own)),
+        };
+        let objects = objects.as_slice();
         let at = own.id.0 as usize;
         let outer = self.variables[at];
-        for object in objects.iter() {
+        self.depth += 1;
+        for (done, &object) in objects.iter().enumerate() {
+            self.is_cut |= self.looks_left == 0;
+            if self.is_cut {
+                break;
+            }
+            self.looks_left -= 1;
+            if self.depth == 1 {
+                (self.progress)(done as u64, objects.len() as u64);
+            }
             let fits = own.quantifier.classes.has(self.view.class_of(object));
-            if !fits || within.is_some() && !live.has(object) {
+            if !fits || is_bounded && !live.has(object) {
                 continue;
             }
             self.variables[at] = Some(object);
-            let is_in = own.own.iter().all(|it| self.holds(it));
+            let dereferences = &own.quantifier.dereferences;
+            let is_in = dereferences.iter().all(|it| self.holds(it));
             let is_in = is_in && own.range.as_ref().is_none_or(|it| self.truth(it));
             if is_in && !f(self, object) {
                 break;
             }
         }
+        self.depth -= 1;
         self.variables[at] = outer;
+    }
+
+    /// The objects that a bound leaves; none if it leaves all.
+    fn within(&mut self, own: &Loop<'p>, bound: &Bound<'_, 'p>) -> Option<Few<T::Object>> {
+        Some(match bound {
+            Bound::Set(set) => Few::Set(self.set(set)),
+            Bound::One(number) => match self.number(number) {
+                Datum::Object(object) => Few::Own(vec![object]),
+                Datum::Unknown => return None,
+                _ => Few::Own(Vec::new()),
+            },
+            Bound::Targets(path) => {
+                let mut targets = Vec::new();
+                if let Some(object) = self.object(path) {
+                    self.view.for_each_target(object, |to| targets.push(to));
+                }
+                targets.sort_unstable();
+                targets.dedup();
+                Few::Own(targets)
+            }
+            Bound::Equal(path, number) => {
+                let to = self.number(number);
+                Few::Own(self.index(own, path).equal(&to)?)
+            }
+            Bound::Either(a, b) => {
+                let (a, b) = (self.within(own, a)?, self.within(own, b)?);
+                let mut both = [a.as_slice(), b.as_slice()].concat();
+                both.sort_unstable();
+                both.dedup();
+                Few::Own(both)
+            }
+            Bound::Unless(truth, all, bound) => match self.truth(truth) == *all {
+                true => return None,
+                false => self.within(own, bound)?,
+            },
+        })
+    }
+
+    /// The live objects of a quantifier's classes.
+    fn instances(&mut self, own: &Loop<'p>) -> Rc<[T::Object]> {
+        if let Some(known) = self.instances.get(&own.id) {
+            return Rc::clone(known);
+        }
+        let (live, view) = (self.live(), self.view);
+        let classes = &own.quantifier.classes;
+        let objects = live.iter().filter(|it| classes.has(view.class_of(*it)));
+        let objects: Rc<[T::Object]> = objects.collect();
+        self.instances.insert(own.id, Rc::clone(&objects));
+        objects
+    }
+
+    /// The objects of a quantifier but those that can never matter, whatever the variables around it
+    /// stand for. So these are looked at once, and not as often as an index finds them.
+    fn that_can_matter(&mut self, own: &Loop<'p>) -> Vec<T::Object> {
+        let conditions = own.own_conditions();
+        let at = own.id.0 as usize;
+        let (outer, unknown) = (self.variables[at], self.unknown);
+        let mut objects = self.instances(own).to_vec();
+        objects.retain(|object| {
+            self.variables[at] = Some(*object);
+            conditions.iter().all(|(truth, wanted)| {
+                self.unknown = None;
+                // What is not known is told where it is asked for.
+                self.truth(truth) == *wanted || self.unknown.is_some()
+            })
+        });
+        self.variables[at] = outer;
+        self.unknown = unknown;
+        objects
+    }
+
+    /// The objects of a quantifier by what a path of theirs leads to, but those that cannot matter.
+    fn index(&mut self, own: &Loop<'p>, path: &Path) -> Rc<Index<T::Object>> {
+        let key = (own.id, path.steps.clone());
+        if let Some(known) = self.indexes.get(&key) {
+            return Rc::clone(known);
+        }
+        let objects = self.that_can_matter(own);
+        let index = Index::new(&objects, |object| self.ground.walk(path, Some(object)));
+        let index = Rc::new(index);
+        self.indexes.insert(key, Rc::clone(&index));
+        index
     }
 
     fn holds(&self, dereference: &Dereference) -> bool {
         let variable = self.variable(&dereference.path);
         self.ground.can_take(dereference, variable)
+    }
+}
+
+/// Some objects, in order.
+enum Few<O> {
+    Set(Objects<O>),
+    Shared(Rc<[O]>),
+    Own(Vec<O>),
+}
+
+impl<O: Copy + Ord> Few<O> {
+    fn as_slice(&self) -> &[O] {
+        match self {
+            Self::Set(set) => set.as_slice(),
+            Self::Shared(objects) => objects,
+            Self::Own(objects) => objects,
+        }
     }
 }

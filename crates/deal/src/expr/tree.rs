@@ -8,12 +8,11 @@ use std::rc::Rc;
 
 use heaphound_heap::root::Part;
 
-use super::pattern::{self, Matched};
+use super::pattern::Matched;
 use crate::resolved::{
-    ClassSet, Compare, Constant, Dereference, LabelId, Path, Quantifier, QuantifierId, RelationId,
-    Start, Thread,
+    ClassSet, Compare, Constant, LabelId, Path, Quantifier, QuantifierId, RelationId, Start, Thread,
 };
-use crate::syntax::QuantifierKind;
+use crate::syntax::{Fold, QuantifierKind};
 
 /// The logic variables that something depends on, in order.
 pub(super) type Depends = Vec<QuantifierId>;
@@ -38,6 +37,8 @@ pub(super) enum Truth<'p> {
     Same(Box<SetNode<'p>>, Box<SetNode<'p>>),
     Dom(Dom<'p>),
     Probe(Box<Asked<'p>>),
+    /// Whether one reference at most leads to it.
+    Unique(&'p Path),
     /// What would be asked again with the same variables; where its answer is kept.
     Kept(Box<Truth<'p>>, Depends, usize),
 }
@@ -48,6 +49,8 @@ pub(super) enum Number<'p> {
     Path(&'p Path),
     Count(Box<Loop<'p>>),
     Size(Box<SetNode<'p>>),
+    /// One value made of those of all that are found.
+    Fold(Box<Loop<'p>>, Fold, Box<Number<'p>>),
 }
 
 /// A set, and where it is kept.
@@ -69,6 +72,19 @@ pub(super) enum SetKind<'p> {
     Union(Box<SetNode<'p>>, Box<SetNode<'p>>),
     Intersection(Box<SetNode<'p>>, Box<SetNode<'p>>),
     Difference(Box<SetNode<'p>>, Box<SetNode<'p>>),
+}
+
+impl SetKind<'_> {
+    /// Whether threads can be in it, as such: also those that have no thread object.
+    pub fn can_have_threads(&self) -> bool {
+        match self {
+            Self::Running | Self::ThreadReach(_) => true,
+            Self::Union(a, b) => a.kind.can_have_threads() || b.kind.can_have_threads(),
+            Self::Intersection(a, b) => a.kind.can_have_threads() && b.kind.can_have_threads(),
+            Self::Difference(a, _) => a.kind.can_have_threads(),
+            _ => false,
+        }
+    }
 }
 
 pub(super) struct ThreadReach<'p> {
@@ -119,12 +135,8 @@ pub(super) struct Loop<'p> {
     pub quantifier: &'p Quantifier,
     pub range: Option<Truth<'p>>,
     pub body: Truth<'p>,
-    /// A set outside which there is nothing to find.
-    pub within: Option<Rc<SetNode<'p>>>,
-    /// Dereferences that the variable has no part in.
-    pub before: Vec<&'p Dereference>,
-    /// The others.
-    pub own: Vec<&'p Dereference>,
+    /// Whether what its body says can bound the objects that are looked at.
+    pub is_bounded: bool,
     pub depends: Depends,
     /// Where the answer is kept.
     pub slot: usize,
@@ -140,23 +152,7 @@ pub(super) struct Asked<'p> {
     pub meaning: Option<Truth<'p>>,
 }
 
-impl<'p> Truth<'p> {
-    /// A set that the object of a quantifier must be in for this to hold, or not to hold.
-    pub fn within(&self, id: QuantifierId, wanted: bool) -> Option<Rc<SetNode<'p>>> {
-        match (self, wanted) {
-            (Self::Not(of), _) => of.within(id, !wanted),
-            (Self::And(a, b), true) | (Self::Or(a, b), false) => {
-                a.within(id, wanted).or_else(|| b.within(id, wanted))
-            }
-            (Self::In(member), true) => {
-                let is_it = pattern::is_variable(member.object, id);
-                let set = Some(&member.set).filter(|it| is_it && !it.depends.contains(&id));
-                set.cloned()
-            }
-            _ => None,
-        }
-    }
-
+impl Truth<'_> {
     /// Adds the logic variables that it depends on, in any order.
     pub fn depends(&self, all: &mut Depends) {
         match self {
@@ -166,7 +162,10 @@ impl<'p> Truth<'p> {
                 a.depends(all);
                 b.depends(all);
             }
-            Self::Flag(path) | Self::InstanceOf(path, _) | Self::Label(path, _) => {
+            Self::Flag(path)
+            | Self::InstanceOf(path, _)
+            | Self::Label(path, _)
+            | Self::Unique(path) => {
                 all.extend(of_path(path));
             }
             Self::Compare(_, a, b) => {
@@ -199,7 +198,7 @@ impl Number<'_> {
         match self {
             Self::Constant(_) => {}
             Self::Path(path) => all.extend(of_path(path)),
-            Self::Count(own) => all.extend(&own.depends),
+            Self::Count(own) | Self::Fold(own, ..) => all.extend(&own.depends),
             Self::Size(set) => all.extend(&set.depends),
         }
     }

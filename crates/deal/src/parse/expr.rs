@@ -2,14 +2,26 @@
 
 use super::{DEEPEST, Parser, Tall};
 use crate::diagnostic::Diagnostic;
-use crate::lexer::TokenKind;
+use crate::functions::{is_method, is_predicate};
+use crate::lexer::{TokenKind, word_bytes};
 use crate::syntax::{
-    BinaryOp, Constant, Expr, ExprKind, Name, Quantifier, QuantifierKind, Relation, RelationPart,
-    Span, Unit,
+    BinaryOp, Constant, Expr, ExprKind, Fold, Name, Quantifier, QuantifierKind, Relation,
+    RelationPart, Span, Unit,
 };
 
 /// What cannot be the name of a variable.
 const RESERVED: [&str; 6] = ["null", "true", "false", "forall", "exists", "num_of"];
+
+/// What follows a variable that has no class.
+const FOLLOWS: [&str; 5] = ["instanceof", "is", "in", "select", "limit"];
+
+/// Whether a name can be that of a variable, with a class before it or without.
+pub(super) fn can_be_variable(name: &str) -> bool {
+    word_bytes(name) == name.len() && !RESERVED.contains(&name) && !FOLLOWS.contains(&name)
+}
+
+/// What is said of `a < b < c`.
+const CHAIN: &str = "comparisons do not chain";
 
 const UNITS: [(&str, Unit); 8] = [
     ("bytes", Unit::Bytes),
@@ -75,7 +87,7 @@ impl Parser<'_> {
             // Parentheses are gone from the tree but not from the text.
             let chains = compares && was_comparison && left.expr.span.end == self.last_end();
             if chains {
-                let diagnostic = Diagnostic::new(self.span(), "comparisons do not chain");
+                let diagnostic = Diagnostic::new(self.span(), CHAIN);
                 self.report(diagnostic.hint("join two of them with &&"));
             }
             left = self.infixed(left, infix);
@@ -113,12 +125,16 @@ impl Parser<'_> {
             },
             _ => return None,
         };
-        // `x in Node` asks for the class, `x in reach(d)` whether a set has x.
+        // `x in shop.Node` asks for the class, `x in reach(d)` and `x in s | t` whether a set has x. A
+        // single word can be either, and the parser does not know which.
         let names_class = match &self.nth(1).kind {
-            TokenKind::Text(_) => true,
-            TokenKind::Word(_) | TokenKind::Class(_) => {
+            TokenKind::Text(_) | TokenKind::Class(_) => true,
+            TokenKind::Word(_) => {
                 let n = self.behind_class(2);
-                !self.is_nth(n, "(") && !self.is_nth(n, "[")
+                n > 2
+                    && !["(", "[", "|", "&", "-"]
+                        .iter()
+                        .any(|it| self.is_nth(n, it))
             }
             _ => false,
         };
@@ -184,6 +200,9 @@ impl Parser<'_> {
             "forall" => Some(QuantifierKind::Forall),
             "exists" => Some(QuantifierKind::Exists),
             "num_of" => Some(QuantifierKind::NumOf),
+            "\\sum" => Some(QuantifierKind::Fold(Fold::Sum)),
+            "\\min" => Some(QuantifierKind::Fold(Fold::Min)),
+            "\\max" => Some(QuantifierKind::Fold(Fold::Max)),
             _ => None,
         }
     }
@@ -196,6 +215,7 @@ impl Parser<'_> {
         if !self.eat(":") && !self.eat(";") && !self.eat(".") {
             self.expected("`:` behind the variable");
         }
+        let before = self.diagnostics.len();
         let mut body = self.tall();
         let mut range = None;
         let mut height = body.height;
@@ -205,16 +225,40 @@ impl Parser<'_> {
             body = self.tall();
             height = height.max(body.height);
         }
-        let quantifier = Quantifier {
-            span: self.since(start),
-            kind,
-            class,
-            variable,
-            range,
-            body: body.expr,
+        if kind == QuantifierKind::NumOf {
+            // What is compared twice is most likely the count.
+            let chains = self.diagnostics[before..].iter_mut();
+            for chain in chains.filter(|it| it.message == CHAIN) {
+                chain.hint = Some("put the count in parentheses, or join two with &&".into());
+            }
+        }
+        // Behind a parenthesis that closes, the text goes on and the tree does not.
+        let is_bare = body.expr.span.end == self.last_end();
+        let quantifier = |span, body| {
+            ExprKind::Quantifier(Box::new(Quantifier {
+                span,
+                kind,
+                class,
+                variable,
+                range,
+                body,
+            }))
         };
-        let kind = ExprKind::Quantifier(Box::new(quantifier));
-        self.grow(self.since(start), kind, height)
+        match body.expr.kind {
+            // JML counts first: `\num_of Thread t; t.isAlive(); \reach(t).has(c) <= 1`.
+            ExprKind::Binary(op, left, right)
+                if is_bare && is_compared_count(kind, op, &left, &right) =>
+            {
+                let span = Span::new(start.start, left.span.end);
+                let counted = self.grow(span, quantifier(span, *left), height);
+                let kind = ExprKind::Binary(op, Box::new(counted.expr), right);
+                self.grow(self.since(start), kind, counted.height)
+            }
+            _ => {
+                let span = self.since(start);
+                self.grow(span, quantifier(span, body.expr), height)
+            }
+        }
     }
 
     /// Whether JML's body follows the range, rather than the next rule.
@@ -239,10 +283,9 @@ impl Parser<'_> {
         }
         // `java.util.Node x`, but `x. x instanceof Node` has no class.
         let n = self.behind_class(1);
-        let infix = ["instanceof", "is", "in", "select", "limit"];
         let is_class = is_text
             || self.word_at(0).is_some()
-                && self.word_at(n).is_some_and(|word| !infix.contains(&word));
+                && self.word_at(n).is_some_and(|word| !FOLLOWS.contains(&word));
         let class = is_class.then(|| self.class());
         let what = match class {
             Some(_) => "a variable",
@@ -263,6 +306,13 @@ impl Parser<'_> {
         loop {
             if self.is(".") {
                 self.advance();
+                if let TokenKind::Text(text) = self.token().kind.clone() {
+                    let span = self.span();
+                    self.advance();
+                    let kind = ExprKind::Field(Box::new(of.expr), Name { span, text });
+                    of = self.grow(self.since(start), kind, of.height);
+                    continue;
+                }
                 // Or of a class behind its package.
                 let name = self.class_part("the name of a field");
                 if self.is("(") {
@@ -383,16 +433,27 @@ impl Parser<'_> {
             return Tall::leaf(span, ExprKind::Constant(constant));
         }
         let is_bare = self.is("(") || self.is("/") && !self.in_relation;
+        let is_glued = is_bare || self.is_path_of_relation();
         match word.as_str() {
+            // Java's way to make an array: `new Object[] {a, b}`.
+            "new"
+                if self.word_at(0) == Some("Object")
+                    && self.is_nth(1, "[")
+                    && self.is_nth(2, "]")
+                    && self.is_nth(3, "{") =>
+            {
+                (0..3).for_each(|_| self.advance());
+                let (objects, height) = self.arguments("{", "}");
+                self.grow(self.since(span), ExprKind::Set(objects), height)
+            }
             "reach" | "R" if self.is("[") => self.relation(span),
             "R" if is_bare || self.word_at(0).is_some() => self.bare_relation(span, None),
             // The paper's bold R is glued to its source once it is plain text; no function
             // begins with a capital letter.
-            word if is_bare && word.len() > 1 && word.starts_with('R') => {
-                let source = Expr::new(
-                    Span::new(span.start + 1, span.end),
-                    ExprKind::Name(word[1..].into()),
-                );
+            word if is_glued && glued_source(word).is_some() => {
+                let name = ExprKind::Name(word[1..].into());
+                let source = Tall::leaf(Span::new(span.start + 1, span.end), name);
+                let source = self.bare_fields(source);
                 self.bare_relation(span, Some(source))
             }
             _ if self.is("(") => {
@@ -403,6 +464,18 @@ impl Parser<'_> {
             }
             _ => Tall::leaf(span, ExprKind::Name(word)),
         }
+    }
+
+    /// Whether fields follow, and then what a bare relation is asked of: `Rd.head(x)`. What looks
+    /// so may be a method of a variable that begins with R.
+    fn is_path_of_relation(&self) -> bool {
+        let mut n = 0;
+        while self.is_nth(n, ".") && self.word_at(n + 1).is_some() {
+            n += 2;
+        }
+        let is_asked = self.is_nth(n, "(") || self.is_nth(n, "/") && !self.in_relation;
+        let last = n.checked_sub(1).and_then(|last| self.word_at(last));
+        is_asked && last.is_some_and(|last| !is_method(last))
     }
 
     /// Expressions between brackets.
@@ -495,10 +568,11 @@ impl Parser<'_> {
     }
 
     /// `R s/a, b ∨ t(x)`, from the source: the paper's way to write it.
-    fn bare_relation(&mut self, start: Span, mut first: Option<Expr>) -> Tall {
+    fn bare_relation(&mut self, start: Span, first: Option<Tall>) -> Tall {
         let inside = self.span();
         let mut parts = Vec::new();
-        let mut height = 0;
+        let mut height = first.as_ref().map_or(0, |it| it.height);
+        let mut first = first.map(|it| it.expr);
         loop {
             let part = self.span();
             let ends = ["/", "(", "||"].iter().any(|mark| self.is(mark));
@@ -542,9 +616,15 @@ impl Parser<'_> {
             }
             _ => ExprKind::Name(self.name("a host variable").text),
         };
-        let mut path = Tall::leaf(self.since(start), name);
+        let path = Tall::leaf(self.since(start), name);
+        self.bare_fields(path)
+    }
+
+    /// The fields behind the start of such a path.
+    fn bare_fields(&mut self, mut path: Tall) -> Tall {
+        let start = path.expr.span;
         while self.eat(".") {
-            let field = self.name("the name of a field");
+            let field = self.name_or_text("the name of a field");
             let kind = ExprKind::Field(Box::new(path.expr), field);
             path = self.grow(self.since(start), kind, path.height);
         }
@@ -562,6 +642,46 @@ impl Parser<'_> {
         let height = height.max(of.height);
         let kind = ExprKind::Reach(relation, Box::new(of.expr));
         self.grow(self.since(start), kind, height)
+    }
+}
+
+/// The source that is glued to the paper's R once it is plain text: `d` of `Rd`.
+pub fn glued_source(word: &str) -> Option<&str> {
+    let source = word.strip_prefix('R')?;
+    (!source.is_empty() && word_bytes(source) == source.len()).then_some(source)
+}
+
+/// Whether a comparison is of a count rather than a part of what is counted: something true or
+/// false has no order, and is no number.
+pub fn is_compared_count(kind: QuantifierKind, op: BinaryOp, left: &Expr, right: &Expr) -> bool {
+    let is_number = matches!(
+        right.kind,
+        ExprKind::Constant(Constant::Integer(_)) | ExprKind::Name(_)
+    );
+    let is_order = matches!(
+        op,
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+    );
+    let is_integer = matches!(right.kind, ExprKind::Constant(Constant::Integer(_)));
+    let compares = is_order && is_number || op.compares() && op != BinaryOp::In && is_integer;
+    kind == QuantifierKind::NumOf && compares && is_truth(left)
+}
+
+/// Whether an expression is true or false, as far as its form shows.
+fn is_truth(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Not(_)
+        | ExprKind::InstanceOf(..)
+        | ExprKind::HasLabel(..)
+        | ExprKind::Reach(..)
+        | ExprKind::Constant(Constant::Bool(_)) => true,
+        ExprKind::Binary(op, ..) => op.binding() <= BinaryOp::Eq.binding(),
+        ExprKind::Quantifier(it) => {
+            matches!(it.kind, QuantifierKind::Forall | QuantifierKind::Exists)
+        }
+        ExprKind::Call(name, _) => is_predicate(&name.text),
+        ExprKind::Method(_, name, _) => is_predicate(&name.text),
+        _ => false,
     }
 }
 

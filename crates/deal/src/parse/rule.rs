@@ -1,15 +1,16 @@
 //! Files: bindings, rules, and the statements in them.
 
 use super::Parser;
+use super::expr::can_be_variable;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::lexer::{TokenKind, continues_word};
 use crate::syntax::{
-    Assertion, AssertionKind, Expr, ExprKind, Fold, GcAssertion, GcAssertionKind, Item, Let, Limit,
-    Name, Optional, Query, Rule, Select, Severity, Statement, Target,
+    Assertion, AssertionKind, BinaryOp, Expr, ExprKind, Fold, GcAssertion, GcAssertionKind, Item,
+    Let, Limit, Name, Optional, Query, Rule, Select, Severity, Statement, Target,
 };
 
 /// The names of GC assertions.
-const GC: [&str; 5] = ["instances", "volume", "unshared", "owned_by", "dead"];
+pub const GC: [&str; 5] = ["instances", "volume", "unshared", "owned_by", "dead"];
 
 impl Parser<'_> {
     /// All that a text consists of.
@@ -131,6 +132,7 @@ impl Parser<'_> {
             Some(kind) if is_call => Statement::Assertion(self.assertion(kind)),
             _ if is_call && GC.contains(&word.as_str()) => Statement::Gc(self.gc(&word)),
             _ if word == "query" && is_name => Statement::Query(self.query()),
+            _ if word == "query" && is_call => Statement::Query(self.query_in_parentheses()),
             _ => Statement::Expr(self.expr()),
         }
     }
@@ -185,11 +187,18 @@ impl Parser<'_> {
             }
             _ => None,
         };
+        let mut slots = Vec::new();
+        if word == "unshared" && self.eat_word("by") {
+            slots.push(self.name_or_text("the name of a slot"));
+            while self.eat(",") {
+                slots.push(self.name_or_text("the name of a slot"));
+            }
+        }
         self.close(")");
         let kind = match (word, second) {
             ("instances", _) => GcAssertionKind::Instances(target, self.limit()),
             ("volume", _) => GcAssertionKind::Volume(target, self.limit()),
-            ("unshared", _) => GcAssertionKind::Unshared(target),
+            ("unshared", _) => GcAssertionKind::Unshared(target, slots),
             (_, Some(ownee)) => GcAssertionKind::OwnedBy(target, ownee),
             (_, None) => GcAssertionKind::Dead(target),
         };
@@ -261,6 +270,71 @@ impl Parser<'_> {
         }
     }
 
+    /// The paper's way to write a query: `query(x.val, (x ∈ Node ∧ Rd(x)) ⇒ (x.val > 0))`. What it
+    /// selects comes first, and names the variable. Of the objects before the arrow it finds those
+    /// of which the rest is true, as the paper says in words.
+    fn query_in_parentheses(&mut self) -> Query {
+        let start = self.span();
+        self.advance();
+        self.advance();
+        let value = self.expr();
+        self.expect(",", " and then what is found");
+        let found = self.expr();
+        self.close(")");
+        let mut first = &value;
+        while let ExprKind::Field(of, _) | ExprKind::Element(of, _) = &first.kind {
+            first = of;
+        }
+        let variable = match &first.kind {
+            ExprKind::Name(text) if can_be_variable(text) => Name {
+                span: first.span,
+                text: text.clone(),
+            },
+            _ => {
+                if first.kind != ExprKind::Wrong {
+                    let message = "a query selects its variable, or fields of it";
+                    self.report(Diagnostic::new(first.span, message));
+                }
+                Name {
+                    span: first.span,
+                    text: String::new(),
+                }
+            }
+        };
+        let select = match &value.kind {
+            ExprKind::Name(_) => Select::Objects,
+            _ => Select::Values(vec![value]),
+        };
+        let mut parts = Vec::new();
+        match found.kind {
+            ExprKind::Binary(BinaryOp::Implies, range, body) => {
+                conjuncts(*range, &mut parts);
+                conjuncts(*body, &mut parts);
+            }
+            _ => conjuncts(found, &mut parts),
+        }
+        let class_of = |part: &Expr| {
+            let (of, class) = part.as_instance_of()?;
+            let is_own = matches!(&of.kind, ExprKind::Name(name) if *name == variable.text);
+            is_own.then_some(class)
+        };
+        let at = parts.iter().position(|it| class_of(it).is_some());
+        let class = at.and_then(|at| class_of(&parts.remove(at)));
+        let body = parts.into_iter().reduce(|left, right| {
+            let span = left.span.to(right.span);
+            let kind = ExprKind::Binary(BinaryOp::And, Box::new(left), Box::new(right));
+            Expr::new(span, kind)
+        });
+        Query {
+            span: self.since(start),
+            class,
+            variable,
+            body,
+            select,
+            limit: None,
+        }
+    }
+
     fn select(&mut self) -> Select {
         let start = self.span();
         let fold = match self.word_at(0).filter(|_| self.is_nth(1, "(")) {
@@ -287,5 +361,16 @@ impl Parser<'_> {
             values.push(self.binary(6).expr);
         }
         Select::Values(values)
+    }
+}
+
+/// Takes apart what is joined by `&&`.
+fn conjuncts(expr: Expr, all: &mut Vec<Expr>) {
+    match expr.kind {
+        ExprKind::Binary(BinaryOp::And, left, right) => {
+            conjuncts(*left, all);
+            conjuncts(*right, all);
+        }
+        _ => all.push(expr),
     }
 }

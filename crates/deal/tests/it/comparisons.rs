@@ -192,7 +192,10 @@ fn an_unknown_class_spoils_only_what_is_said_of_it() {
         .map(|it| match &it.verdict {
             Verdict::NotChecked(why) => {
                 let hint = "(did you mean `Node`?)";
-                assert!(why.contains("`Nod`") && why.ends_with(hint), "{why}");
+                assert!(
+                    why.reason.contains("`Nod`") && why.reason.ends_with(hint),
+                    "{why}"
+                );
                 false
             }
             other => *other == Verdict::Holds,
@@ -261,7 +264,7 @@ fn a_label_that_nobody_gives_spoils_only_what_asks_for_it() {
     let all = checked(&heap, text);
     for judged in &all[..2] {
         let is_not_checked =
-            matches!(&judged.verdict, Verdict::NotChecked(why) if why.contains("label"));
+            matches!(&judged.verdict, Verdict::NotChecked(why) if why.reason.contains("label"));
         assert!(is_not_checked, "{judged:?}");
     }
     assert_eq!(all[2].verdict, Verdict::Holds);

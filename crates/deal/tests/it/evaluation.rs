@@ -139,8 +139,9 @@ fn an_evaluation_says_what_each_statement_comes_to() {
                 (Verdict::Holds, Answer::Verdict(it)) => it.holds,
                 (Verdict::Fails(_), Answer::Verdict(it)) => !it.holds,
                 (Verdict::NotChecked(_), Answer::Nothing(_)) => true,
-                (Verdict::Found(verdict::Answer::Objects(all, _)), Answer::Set(set)) => {
-                    all.iter().copied().collect::<BTreeSet<_>>() == *set
+                (Verdict::Found(verdict::Answer::Objects(all, count)), Answer::Set(set)) => {
+                    all.iter().copied().collect::<BTreeSet<_>>() == set.objects
+                        && *count == set.objects.len() + set.threads.len()
                 }
                 (Verdict::Found(verdict::Answer::Objects(some, all)), Answer::Told(told)) => {
                     matches!(told, Told::Objects(count, first) if *count as usize == *all && first == some)
@@ -268,10 +269,10 @@ fn what_is_dead_or_owned_comes_with_a_path() {
         "rule owned warning \"an entry got away\": owned_by(Table, Entry); rule gone: dead(Entry#4)",
         expect![[r#"
             warning: `owned` does not hold: an entry got away [owned]
-              thread:main[1] → Entry#3
               static:log → Log#1 .last → Entry#4
-              note: Entry#3 is reachable, but not through the object that was asserted to own it: only a stack slot holds it (drag)
+              thread:main[1] → Entry#3
               note: Entry#4 is reachable, but not through the object that was asserted to own it
+              note: Entry#3 is reachable, but not through the object that was asserted to own it: only a stack slot holds it (drag)
             error: `gone` does not hold [gone]
               static:log → Log#1 .last → Entry#4
               note: Entry#4 was asserted dead and is reachable

@@ -137,7 +137,7 @@ fn symbols_without_latex() {
                 forall Person x: (reach[males](x) || reach[females](x)) && !reach[/males, females](x)
             );
             unsafeAssert(forall x: reach[s1/o1 || s2/o2, o3](x) <-> x.a <= 3 && x.b >= 4);
-            assertion(forall x: x instanceof Node -> x != null);
+            assertion(forall x: x in Node -> x != null);
         "#]],
     );
 }
@@ -340,7 +340,9 @@ fn unicode_style() {
     let unicode = format("it", text, Style::Unicode).unwrap();
     expect![[r#"
         assertion(
-            ∀x ∈ Node: ¬reach[a ∨ /b](x) ⇔ x ∈ A ∧ (∃y: y.a ≠ 3 ⇒ y.b ≤ 4) ∨ x ∈ (reach(d) ∪ {a})
+            ∀x ∈ Node:
+                ¬reach[a ∨ /b](x)
+                    ⇔ x instanceof A ∧ (∃y: y.a ≠ 3 ⇒ y.b ≤ 4) ∨ x ∈ (reach(d) ∪ {a})
         );
     "#]]
     .assert_eq(&unicode);
@@ -391,4 +393,26 @@ fn comparisons_are_not_type_arguments() {
                   ^
         "#]],
     );
+}
+
+#[test]
+fn the_formatter_keeps_parentheses_before_which_a_statement_would_begin() {
+    for text in [
+        "(query(x.val, x.val > 0));\n",
+        "(query(x));\n",
+        "(dead(x) == 1);\n",
+        "(query is processed);\n",
+        "(assertion(x).size() > 1);\n",
+    ] {
+        let formatted = heaphound_deal::fmt::format("text", text, Default::default()).unwrap();
+        assert_eq!(formatted, text);
+    }
+}
+
+#[test]
+fn a_count_that_is_compared_twice_belongs_in_parentheses() {
+    let text = "\\num_of N t: t.next == null <= 1";
+    let parsed = heaphound_deal::parse::parse(text);
+    let hint = parsed.diagnostics[0].hint.as_deref().unwrap();
+    assert!(hint.contains("put the count in parentheses"), "{hint}");
 }

@@ -23,8 +23,22 @@ fn expr(kind: ExprKind) -> Expr {
 
 fn word() -> impl Strategy<Value = &'static str> {
     select(vec![
-        "x", "d", "next", "Root", "R2", "this", "static", "length", "a::B",
+        "x", "d", "next", "Root", "R2", "Rd", "this", "static", "length", "a::B",
     ])
+}
+
+fn field() -> impl Strategy<Value = Name> {
+    let odd = select(vec![
+        "a.b",
+        "open orders",
+        "[]",
+        "",
+        "\t\0",
+        "List<Order>",
+        "\"",
+        "0",
+    ]);
+    prop_oneof![5 => word(), 1 => odd].prop_map(name)
 }
 
 fn class() -> impl Strategy<Value = Name> {
@@ -146,6 +160,8 @@ fn exprs() -> impl Strategy<Value = Expr> {
             QuantifierKind::Exists,
             QuantifierKind::NumOf,
             QuantifierKind::SetOf,
+            QuantifierKind::Fold(Fold::Sum),
+            QuantifierKind::Fold(Fold::Min),
         ];
         let variables = select(vec!["x", "node", "R"]).prop_map(name);
         let quantifier = (select(kinds), option::of(class()), variables, option::of(inner.clone()), inner.clone());
@@ -154,10 +170,10 @@ fn exprs() -> impl Strategy<Value = Expr> {
             ExprKind::Quantifier(Box::new(Quantifier { span: Span::default(), kind, class, variable, range, body }))
         });
         let label = select(vec!["processed", "in flight"]).prop_map(name);
-        let functions = select(vec!["reach", "pred", "is_shared", "dom"]).prop_map(name);
-        let methods = select(vec!["has", "size", "union"]).prop_map(name);
+        let functions = select(vec!["reach", "pred", "is_shared", "dom", "query", "assertion", "dead"]).prop_map(name);
+        let methods = select(vec!["has", "size", "union", "head"]).prop_map(name);
         prop_oneof![
-            2 => (boxed(), word()).prop_map(|(of, field)| ExprKind::Field(of, name(field))),
+            2 => (boxed(), field()).prop_map(|(of, field)| ExprKind::Field(of, field)),
             1 => (boxed(), any::<u64>()).prop_map(|(of, index)| ExprKind::Element(of, index)),
             2 => boxed().prop_map(ExprKind::Not),
             6 => (select(ops.clone()), boxed(), boxed()).prop_map(|(op, a, b)| ExprKind::Binary(op, a, b)),
@@ -208,6 +224,8 @@ fn statements() -> impl Strategy<Value = Statement> {
         (target(), limit()).prop_map(|(target, limit)| GcAssertionKind::Instances(target, limit)),
         (target(), limit()).prop_map(|(target, limit)| GcAssertionKind::Volume(target, limit)),
         target().prop_map(GcAssertionKind::Dead),
+        (target(), vec(field(), 0..3))
+            .prop_map(|(target, slots)| GcAssertionKind::Unshared(target, slots)),
         (target(), target()).prop_map(|(a, b)| GcAssertionKind::OwnedBy(a, b)),
     ]
     .prop_map(move |kind| Statement::Gc(GcAssertion { span, kind }));
@@ -310,6 +328,14 @@ fn soup() -> impl Strategy<Value = String> {
         "reach[d](x)",
         "R",
         "Rd",
+        "Rd.head(x)",
+        "\\sum",
+        "\\max",
+        ".\"a b\"",
+        "unshared(",
+        "by",
+        "query(",
+        "new Object[] {",
         "in",
         "is",
         "instanceof",
@@ -423,6 +449,32 @@ proptest! {
     fn no_words_make_it_panic(text in soup()) {
         never_panics(&text);
         formats_well(&text);
+    }
+}
+
+#[test]
+fn what_fuzzing_found_formats_well() {
+    for text in [
+        "R0RtRR22R(P)",
+        "(Rd).foo(x)",
+        "(Rd.a).foo(x)",
+        "Rd.head(x)",
+        "Rd.head.tail/e(x)",
+        "x.\"a.b\" == 1",
+        "x.\"List<Order>\"[3] == 1",
+        "x.\"a b\".\"\\t\" != null",
+        "num_of x: (a.has(x) <= 1)",
+        "num_of x: a.has(x) <= 1",
+        "\\num_of Thread t; t.isAlive(); \\reach(t).has(c) <= 1",
+        "(\\sum Node x; x.flag; x.val) > (\\max Node x: x.val)",
+        "query(x.val, (x in Node && Rd(x)) -> x.val > 0)",
+        "query(x, x in Node)",
+        "unshared(Tree by left, \"[]\")",
+        "unshared(java.util.List<Order> by head)",
+        "reach(a, new Object[] {b, c})",
+    ] {
+        assert!(parse(text).diagnostics.is_empty(), "{text}");
+        formats_well(text);
     }
 }
 

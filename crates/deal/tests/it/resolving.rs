@@ -26,6 +26,7 @@ fn classes() -> Vec<ClassInfo> {
         is_interface: false,
         fields: Vec::new(),
         elements: Some(Elements::Refs),
+        caption: None,
     });
     classes
 }
@@ -144,7 +145,7 @@ fn equal_relations_have_one_number() {
                dereferences 
             1: exists y of all, inside None
                dereferences 
-            outside: 
+            outside: Variable("d")(.next)
         "#]],
     );
 }
@@ -157,8 +158,8 @@ fn a_path_belongs_to_its_variables_quantifier() {
             0: forall x of Node, SubNode, inside None
                dereferences x.next(.next)
             1: exists y of Node, SubNode, inside Some(0)
-               dereferences Variable("d")(.next), y.prev(.prev), Variable("d").next(.next)
-            outside: 
+               dereferences y.prev(.prev)
+            outside: Variable("d")(.next), Variable("d").next(.next)
             outside: Variable("d")(.next)
         "#]],
     );
@@ -194,8 +195,8 @@ fn a_path_behind_a_variable_that_the_file_binds() {
         "let f = static:list.next; forall Node x: f.prev.next == x",
         expect![[r#"
             0: forall x of Node, SubNode, inside None
-               dereferences Named(Root { kind: Static, name: "list", index: None })(.next), Named(Root { kind: Static, name: "list", index: None }).next(.prev), Named(Root { kind: Static, name: "list", index: None }).next.prev(.next)
-            outside: 
+               dereferences 
+            outside: Named(Root { kind: Static, name: "list", index: None })(.next), Named(Root { kind: Static, name: "list", index: None }).next(.prev), Named(Root { kind: Static, name: "list", index: None }).next.prev(.next)
         "#]],
     );
 }

@@ -205,7 +205,8 @@ fn texts_that_share_traversals_come_to_what_each_comes_to_alone() {
         for (evaluation, judged) in evaluations.iter().zip(&together.judged) {
             let alone = evaluate_all(std::slice::from_ref(evaluation));
             traversals += alone.traversals;
-            prop_assert_eq!(judged, &alone.judged[0]);
+            // As text, for a sum may be NaN, which equals nothing.
+            prop_assert_eq!(format!("{judged:?}"), format!("{:?}", alone.judged[0]));
         }
         prop_assert!(together.traversals <= traversals);
         Ok(())

@@ -7,7 +7,7 @@ use heaphound_deal::resolved::HostSource;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_testkit::deal::cases::{CASES, Case};
-use heaphound_testkit::deal::twin::{Answer, World, evaluate, named};
+use heaphound_testkit::deal::twin::{Answer, Reason, World, evaluate, named};
 
 #[test]
 fn each_case_holds_on_one_heap_and_fails_on_the_other() {
@@ -227,33 +227,43 @@ fn expressions_have_values_and_sets() {
         LIST,
         None,
         "reach(static:array[0].next)",
-        expect!["Set({Node#2, Node#3, Str#2})"],
+        expect!["Set(Members { objects: {Node#2, Node#3, Str#2}, threads: {} })"],
     );
     check(
         LIST,
         None,
         "running() | {Node x | x.next == null}",
-        expect!["Set({Node#3, Leaf#1})"],
+        expect!["Set(Members { objects: {Node#3, Leaf#1}, threads: {1} })"],
     );
     check(
         LIST,
         None,
         "stack(thread:main) & roots(thread:main)",
-        expect!["Set({Node#1})"],
+        expect!["Set(Members { objects: {Node#1}, threads: {} })"],
     );
-    check(LIST, None, "pred(Node#1)", expect!["Set({Node[]#1})"]);
+    check(
+        LIST,
+        None,
+        "pred(Node#1)",
+        expect!["Set(Members { objects: {Node[]#1}, threads: {} })"],
+    );
     check(
         LIST,
         None,
         "{Leaf x | dom(static:array, x)}",
-        expect!["Set({Leaf#2})"],
+        expect!["Set(Members { objects: {Leaf#2}, threads: {} })"],
     );
-    check(LIST, None, "thread_reach(Node#3)", expect!["Set({Leaf#1})"]);
+    check(
+        LIST,
+        None,
+        "thread_reach(Node#3)",
+        expect!["Set(Members { objects: {Leaf#1}, threads: {} })"],
+    );
     check(
         LIST,
         None,
         r#"{Node x | x is "node#2"}"#,
-        expect!["Set({Node#2})"],
+        expect!["Set(Members { objects: {Node#2}, threads: {} })"],
     );
 }
 
@@ -282,7 +292,7 @@ fn some_questions_have_no_answer() {
         LIST,
         Some("idle"),
         "stack(current_thread())",
-        expect!["Set({})"],
+        expect!["Set(Members { objects: {}, threads: {} })"],
     );
     check(
         LIST,
@@ -306,19 +316,58 @@ fn some_questions_have_no_answer() {
 
 #[test]
 fn null_is_in_no_set_and_leads_nowhere() {
+    // The last node has no next.
     for text in [
-        "it == null",
-        "!(it in reach())",
+        "it.next == null",
+        "!(it.next in reach())",
+        "reach(it.next).is_empty()",
+        "pred(it.next).is_empty()",
+        "!is_heap(it.next) && !is_shared(it.next) && !dom(it.next, it) && unique(it.next)",
+        "!is_reachable(it.next, it.next)",
+        "is_disjoint(it.next, Node#1) && is_unique_owner(it.next)",
+        "reach_through(it.next, {}, Node#1)",
+        "{it.next, Node#1} == {Node#1}",
+        "stack(it.next).is_empty()",
+        "!(it.next instanceof Node)",
+    ] {
+        let heap = read(LIST);
+        let text = format!("exists Node it: it.next == null && ({text})");
+        match answer(&heap, &text, (&[], &[]), &|_| None, None) {
+            Answer::Verdict(verdict) => assert!(verdict.holds, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_of_null_from_outside_has_no_answer() {
+    for text in [
+        "it in reach()",
         "reach(it).is_empty()",
         "pred(it).is_empty()",
-        "!is_heap(it) && !is_shared(it) && !is_reachable(it, it) && !dom(it, it)",
-        "is_disjoint(it, Node#1) && is_unique_owner(it) && reach_through(it, {}, Node#1)",
+        "is_disjoint(it, Node#1)",
         "{it, Node#1} == {Node#1}",
         "stack(it).is_empty()",
-        "!(exists x: reach[it](x))",
+        "exists x: reach[it](x)",
         "forall x: reach[/it](x)",
+        "assertion(forall x: reach[it](x) -> false)",
+        "query x: reach[it](x)",
+        "unshared(it)",
+        "owned_by(it, Node)",
         "forall Node x: x.val == it.val",
-        "!(exists Node x: x.val == it.val)",
+        "exists Node x: x.val == it.val",
+        "forall Node x: reach(it.next).has(x)",
+        "(\\sum Node x; x in reach(it); x.val) == 0",
+    ] {
+        let heap = read(LIST);
+        let answer = answer(&heap, text, (&["it"], &[]), &|_| None, None);
+        assert_eq!(answer, Answer::Nothing(Reason::Null), "{text}");
+    }
+    for text in [
+        "it == null",
+        "forall x: x != it",
+        "dead(it)",
+        "!(it instanceof Node)",
     ] {
         let heap = read(LIST);
         match answer(&heap, text, (&["it"], &[]), &|_| None, None) {

@@ -320,6 +320,13 @@ impl Assertions {
         found: &mut Found<'_>,
     ) {
         let mut announced: HashSet<(Fingerprint, ReactionKey)> = HashSet::new();
+        // As they are described, so that what is nearest to a root is told first.
+        let mut places: HashMap<Fingerprint, usize> = HashMap::new();
+        for (place, (fingerprint, _)) in sites.iter().enumerate() {
+            places.entry(*fingerprint).or_insert(place);
+        }
+        let mut counts: Vec<(Fingerprint, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(it, _)| places.get(it).copied().unwrap_or(usize::MAX));
         for (fingerprint, objects) in counts {
             let new = new.remove(&fingerprint);
             let new = new.filter(|_| found.is_new(fingerprint));
@@ -356,7 +363,7 @@ impl Assertions {
     }
 
     /// The finding that a description is, where it was stated.
-    fn finding(&self, description: Description, site: SiteId) -> Finding {
+    pub(super) fn finding(&self, description: Description, site: SiteId) -> Finding {
         let site = self.sites.get(site as usize);
         let place = site.map(|site| site.place.to_string());
         description.finding(&Stated {

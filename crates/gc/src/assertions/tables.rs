@@ -124,6 +124,10 @@ impl<E: Follows + Ord> Table<E> {
         self.young.len() + self.old.len()
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
+        self.young.iter().chain(&self.old)
+    }
+
     /// After a nursery collection: nothing is young any more.
     pub(crate) fn settle(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
         let survivors = self.young.drain(..).filter_map(|mut entry| {
@@ -154,6 +158,14 @@ impl Table<Pair> {
     pub(crate) fn settle_pairs(&mut self, now: &mut impl FnMut(Raw) -> Option<Raw>) {
         resolve(&mut self.young);
         self.settle(now);
+    }
+
+    /// The pairs that were not taken back.
+    pub(crate) fn in_force(&self) -> Vec<Pair> {
+        // What was said first comes first.
+        let mut pairs: Vec<Pair> = self.old.iter().chain(&self.young).copied().collect();
+        resolve(&mut pairs);
+        pairs
     }
 
     /// Before they are checked: sorted by owner, each once, without what was taken back, and

@@ -30,6 +30,12 @@
 //!   while it runs and by the collector while the world is stopped.
 //! - **H9** A value of a managed type exists only in a heap: its header and its slots
 //!   can be made by nobody but the allocator.
+//! - **H10** A thread that waits in one heap still runs in its other ones, for it may hold references
+//!   into them (H2). So nobody waits for a thread that, over any number of heaps and threads, waits for
+//!   him: such a wait is called off before it begins (`waits.rs`).
+//! - **H11** Code of the program (conversions, comparisons, iterators, drops, log subscribers) runs before a
+//!   state is looked at or after it has been changed, never between: it may attach, allocate, collect
+//!   and panic. A thread has at most one running mutator of a heap.
 
 pub(crate) mod marking;
 pub(crate) mod memory;
@@ -39,6 +45,8 @@ pub(crate) mod views;
 
 pub use mutators::mutator::{Local, Mutator};
 pub use objects::array::{Bytes, PlainArray, RefArray, Str};
+#[doc(hidden)]
+pub use objects::derived;
 pub use objects::ephemeron::WeakMap;
 pub use objects::handle::{Pinned, Root, Static, Weak};
 pub use objects::header::Header;

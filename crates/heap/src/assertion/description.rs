@@ -4,13 +4,16 @@
 //! in different references, surplus instances by groups of paths that go the same way. An object
 //! that was to be owned is reachable and its owner does not reach it, so that any path bypasses
 //! the owner.
+//!
+//! Where much of a region is still reachable, most of it is so because some of it holds the rest.
+//! Only those that hold are told; the others count with them.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{AssertionKind, Breach, Excess, Limit, Violation};
+use super::{AssertionKind, Breach, Excess, Limit, Slots, Violation};
 use crate::class::ClassId;
-use crate::finding::{Evidence, Finding, Fingerprint, Path, Severity, group};
-use crate::path::{Arrivals, Origin, Reached, Search, Trail, named, shortest};
+use crate::finding::{Evidence, Finding, Fingerprint, Named, Path, Severity, group};
+use crate::path::{Arrivals, Origin, Reached, Search, named, shortest};
 use crate::root::{Root, RootKind, RootSet};
 use crate::trace::Traceable;
 use crate::view::HeapView;
@@ -21,6 +24,8 @@ const MOST_HOPS: usize = 50_000;
 const MOST_SEARCHES: usize = 16;
 /// The most paths that the finding about a class shows.
 const MOST_SHOWN: usize = 5;
+/// The most objects that a finding names of those that another one holds.
+const MOST_NAMED: usize = 100;
 
 /// What is said of one violation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +43,8 @@ pub struct Description {
     finding: Finding,
     /// Whether only stack slots hold the objects (drag).
     drag: bool,
+    /// How many others the first of them holds that break the assertion, too.
+    held: usize,
 }
 
 /// Where and how an assertion was stated.
@@ -59,16 +66,21 @@ impl Description {
 
     /// What is the matter, in a sentence.
     fn message(&self) -> String {
-        let what = &self.finding.message;
-        match self.drag {
-            true => format!("{what}: only a stack slot holds it (drag)"),
-            false => what.clone(),
+        let mut what = self.finding.message.clone();
+        if self.drag {
+            what.push_str(": only a stack slot holds it (drag)");
+        }
+        match self.held {
+            0 => what,
+            1 => format!("{what}, and so is 1 more that it holds"),
+            held => format!("{what}, and so are {held} more that it holds"),
         }
     }
 
     /// Adds objects that are held in the same way.
     pub fn join(&mut self, other: &Self) {
         self.drag &= other.drag;
+        self.held += other.held;
         let objects = other.finding.objects.iter();
         self.finding.objects.extend(objects.cloned());
     }
@@ -93,17 +105,28 @@ impl From<Finding> for Description {
         Self {
             finding,
             drag: false,
+            held: 0,
         }
     }
 }
 
 /// What is said of each violation, by one search from the roots. Sorted by kind and
-/// assertion; the nearest come first, so that a group is known by them. Paths are told while
+/// assertion; the nearest come first, so that a group is known by them. What was allocated in a
+/// region and is held by something else of that region counts with it. Paths are told while
 /// there are not too many hops; beyond that an object counts with the nearest of its class and
 /// assertion.
 pub fn describe<V: Traceable>(
     view: &V,
+    violations: Vec<Violation<V::Object>>,
+) -> Vec<(Violation<V::Object>, Described)> {
+    describe_by(view, violations, &Slots::default())
+}
+
+/// The same, where only references of some slots count.
+pub fn describe_by<V: Traceable>(
+    view: &V,
     mut violations: Vec<Violation<V::Object>>,
+    slots: &Slots,
 ) -> Vec<(Violation<V::Object>, Described)> {
     if violations.is_empty() {
         return Vec::new();
@@ -116,63 +139,135 @@ pub fn describe<V: Traceable>(
         let order = reached.order(it.object).unwrap_or(u32::MAX);
         (it.breach.kind(), it.assertion, order, it.object)
     });
+    let holders = holders(&reached, &violations);
     let mut hops = 0;
     let mut seen = HashSet::new();
-    let mut trails = Vec::new();
-    for violation in &violations {
-        let is_first = seen.insert(group_of(view, violation));
-        let trail = match is_first || hops < MOST_HOPS {
-            true => reached.trail(violation.object),
+    let mut paths = Vec::new();
+    for (violation, holder) in violations.iter().zip(&holders) {
+        let told = holder.is_none() && (seen.insert(group_of(view, violation)) || hops < MOST_HOPS);
+        let path = match told {
+            true => reached.path(violation.object),
             false => None,
         };
-        hops += trail.as_ref().map_or(0, |trail| trail.objects.len());
-        trails.push(trail);
+        hops += path.as_ref().map_or(0, |path| path.length() + 1);
+        paths.push(path);
     }
     // Other references matter where an object is shared, and where it may be that only a stack
     // slot holds it.
-    let asked = violations.iter().zip(&trails).filter(|(it, trail)| {
-        let told = trail.as_ref();
-        told.is_some_and(|trail| it.breach.kind() == AssertionKind::Unshared || is_drag(trail))
+    let asked = violations.iter().zip(&paths).filter(|(it, path)| {
+        let told = path.as_ref();
+        told.is_some_and(|path| it.breach.kind() == AssertionKind::Unshared || is_drag(path))
     });
     let asked: Vec<V::Object> = asked.map(|(it, _)| it.object).collect();
-    let arrivals = Arrivals::new(view, &mut visits, &everywhere, &asked, 2);
-    let rooted = Rooted::of(view, &asked);
+    let counts = |from, place| slots.counts(view, from, place);
+    let arrivals = Arrivals::of_edges(view, &mut visits, &everywhere, &asked, 2, counts);
+    let statics = match slots.are_all() {
+        true => statics_of(view, &asked),
+        false => HashMap::new(),
+    };
     let mut searches = 0;
     let mut first: HashMap<Group, Fingerprint> = HashMap::new();
-    let mut described = Vec::new();
-    for (violation, trail) in violations.into_iter().zip(trails) {
+    let mut described: Vec<(Violation<V::Object>, Described)> = Vec::new();
+    for ((violation, path), holder) in violations.into_iter().zip(paths).zip(holders) {
         let key = group_of(view, &violation);
-        let Some(trail) = trail else {
+        let object = violation.object;
+        if let Some(holder) = holder {
+            let it = hold(&mut described[holder].1, || named(view, object));
+            described.push((violation, Described::As(it)));
+            continue;
+        }
+        let Some(path) = path else {
             described.push((violation, Described::As(first[&key])));
             continue;
         };
-        let object = violation.object;
         let is_shared = violation.breach.kind() == AssertionKind::Unshared;
-        let evidence = match is_shared {
-            true => both_ways(view, &arrivals, &rooted, object),
-            false => vec![Evidence::way(trail.describe(view))],
-        };
         let drag = !is_shared
-            && is_drag(&trail)
-            && !rooted.elsewhere.contains(&object)
+            && is_drag(&path)
             && (arrivals.edges(object).is_empty() || {
                 searches += 1;
                 searches <= MOST_SEARCHES && is_dominated(view, &mut visits, object)
             });
+        let evidence = match is_shared {
+            true => both_ways(view, &arrivals, &statics, object),
+            false => vec![Evidence::way(path)],
+        };
         let it = named(view, object);
-        let what = sentence(violation.breach, &it.name);
+        let what = sentence(violation.breach, &it.to_string(), slots);
         let finding = Finding {
             objects: vec![it],
             evidence,
             ..Finding::new(violation.breach.kind().name(), Severity::Error, what)
         };
-        let description = Description { finding, drag };
+        let description = Description {
+            finding,
+            drag,
+            held: 0,
+        };
         first
             .entry(key)
             .or_insert_with(|| description.fingerprint());
         described.push((violation, Described::In(Box::new(description))));
     }
     described
+}
+
+/// Adds to what is said of an object that it holds another. Returns what both are known by.
+fn hold(holder: &mut Described, name: impl FnOnce() -> Named) -> Fingerprint {
+    match holder {
+        Described::As(fingerprint) => *fingerprint,
+        Described::In(description) => {
+            description.held += 1;
+            if description.finding.objects.len() < MOST_NAMED {
+                description.finding.objects.push(name());
+            }
+            description.fingerprint()
+        }
+    }
+}
+
+/// Of objects of a region that the way to another one leads through, the first: by its place
+/// among the violations, which are sorted.
+fn holders<V: Traceable>(
+    reached: &Reached<'_, V>,
+    violations: &[Violation<V::Object>],
+) -> Vec<Option<usize>> {
+    let mut holders: Vec<Option<usize>> = vec![None; violations.len()];
+    let places = violations.iter().enumerate();
+    let places = places.filter(|(_, it)| it.breach == Breach::Region);
+    let places: HashMap<V::Object, usize> = places.map(|(at, it)| (it.object, at)).collect();
+    if places.len() < 2 {
+        return holders;
+    }
+    /// The last one on the way to an object, before it and with it.
+    #[derive(Clone, Copy)]
+    struct Last {
+        before: u32,
+        with: u32,
+    }
+    const NONE: u32 = u32::MAX;
+    let last = reached.carried(|way: Option<(V::Object, Last)>, object| {
+        let before = way.map_or(NONE, |(_, last)| last.with);
+        let with = places.get(&object).map_or(before, |&at| at as u32);
+        Last { before, with }
+    });
+    // Those of one region come together, the nearest first: what holds comes before what is held.
+    for (at, violation) in violations.iter().enumerate() {
+        let Some(Last { mut before, .. }) = last.get(&violation.object).copied() else {
+            continue;
+        };
+        if violation.breach != Breach::Region {
+            continue;
+        }
+        while before != NONE {
+            let holder = before as usize;
+            if violations[holder].assertion == violation.assertion {
+                holders[at] = Some(holders[holder].unwrap_or(holder));
+                break;
+            }
+            before = last[&violations[holder].object].before;
+        }
+    }
+    holders
 }
 
 /// Violations of one group count together where there are too many.
@@ -183,14 +278,18 @@ fn group_of<V: HeapView>(view: &V, violation: &Violation<V::Object>) -> Group {
     (violation.breach.kind(), violation.assertion, class)
 }
 
-fn sentence(breach: Breach, name: &str) -> String {
+fn sentence(breach: Breach, name: &str, slots: &Slots) -> String {
     match breach {
         Breach::Dead => format!("{name} was asserted dead and is reachable"),
         Breach::Region => {
             format!("{name} was allocated in a region that was asserted dead, and is reachable")
         }
         Breach::Shared { references } => {
-            format!("{name} was asserted unshared, and {references} references lead to it")
+            let by = match slots.are_all() {
+                true => String::new(),
+                false => format!(" by {slots}"),
+            };
+            format!("{name} was asserted unshared, and {references} references{by} lead to it")
         }
         Breach::NotOwned { owner_lives: true } => {
             format!("{name} is reachable, but not through the object that was asserted to own it")
@@ -253,7 +352,7 @@ pub fn paths_to<V: Traceable>(view: &V, objects: &[V::Object]) -> (Vec<Path>, us
         if hops > MOST_HOPS && told > 0 {
             return (paths, told);
         }
-        paths.extend(reached.trail(object).map(|trail| trail.describe(view)));
+        paths.extend(reached.path(object));
     }
     (paths, objects.len())
 }
@@ -270,10 +369,28 @@ pub fn not_checked(ownees: usize) -> Description {
     ))
 }
 
-/// Whether a path is a stack slot and nothing else.
-fn is_drag<O>(trail: &Trail<O>) -> bool {
+/// Says that what was asserted, perhaps several times, has been checked by nobody.
+pub fn never_checked(kind: AssertionKind, times: Option<u64>) -> Description {
+    let what = match kind {
+        AssertionKind::Dead => "an object is dead",
+        AssertionKind::Region => "what was allocated in a region is dead",
+        AssertionKind::Instances => "a class has few instances",
+        AssertionKind::Volume => "the instances of a class take few bytes",
+        AssertionKind::Unshared => "an object is not shared",
+        AssertionKind::OwnedBy => "an object is owned",
+    };
+    let times = times.map_or(String::new(), |times| format!(" {times} times"));
+    Description::from(Finding::new(
+        "assertion-not-checked",
+        Severity::Warning,
+        format!("it was asserted{times} that {what}, and no full collection has checked it since"),
+    ))
+}
+
+/// Whether a path is a stack slot and nothing else. Then no other root leads to the object.
+fn is_drag(path: &Path) -> bool {
     let on_stack = |root: &Root| root.kind == RootKind::ThreadStack;
-    trail.objects.len() == 1 && trail.root.as_ref().is_some_and(on_stack)
+    path.hops.is_empty() && path.root.as_ref().is_some_and(on_stack)
 }
 
 /// Whether no way leads to an object but from the roots that refer to it.
@@ -289,38 +406,19 @@ fn is_dominated<V: Traceable>(view: &V, visits: &mut V::Visits<'_>, object: V::O
     shortest(view, visits, &search, object).is_none()
 }
 
-/// What roots refer to some objects.
-struct Rooted<O> {
-    /// Those that other roots than stack slots refer to.
-    elsewhere: HashSet<O>,
-    /// The statics that do.
-    statics: HashMap<O, Vec<Root>>,
-}
-
-impl<O: Copy + Eq + std::hash::Hash> Rooted<O> {
-    fn of<V: HeapView<Object = O>>(view: &V, objects: &[O]) -> Self {
-        let asked: HashSet<O> = objects.iter().copied().collect();
-        let mut rooted = Self {
-            elsewhere: HashSet::new(),
-            statics: HashMap::new(),
-        };
-        if asked.is_empty() {
-            return rooted;
-        }
-        view.for_each_root(|root, object| {
-            // What waits for its finalizer is held by nobody.
-            let counts = RootSet::Lasting.includes(root.kind, &root.name);
-            if !counts || !asked.contains(&object) {
-                return;
-            }
-            rooted.elsewhere.insert(object);
-            if root.kind == RootKind::Static {
-                let statics = rooted.statics.entry(object).or_default();
-                statics.push(root.clone());
-            }
-        });
-        rooted
+/// The statics that refer to some objects.
+fn statics_of<V: HeapView>(view: &V, objects: &[V::Object]) -> HashMap<V::Object, Vec<Root>> {
+    let asked: HashSet<V::Object> = objects.iter().copied().collect();
+    let mut statics: HashMap<V::Object, Vec<Root>> = HashMap::new();
+    if asked.is_empty() {
+        return statics;
     }
+    view.for_each_root(|root, object| {
+        if root.kind == RootKind::Static && asked.contains(&object) {
+            statics.entry(object).or_default().push(root.clone());
+        }
+    });
+    statics
 }
 
 /// Up to two paths that end in different references to an object: the shortest, and the
@@ -328,16 +426,12 @@ impl<O: Copy + Eq + std::hash::Hash> Rooted<O> {
 fn both_ways<V: Traceable>(
     view: &V,
     arrivals: &Arrivals<'_, V>,
-    rooted: &Rooted<V::Object>,
+    statics: &HashMap<V::Object, Vec<Root>>,
     object: V::Object,
 ) -> Vec<Evidence> {
-    let statics = rooted.statics.get(&object).into_iter().flatten();
-    let statics = statics.map(|root| Trail {
-        root: Some(root.clone()),
-        objects: vec![object],
-        places: Vec::new(),
-    });
-    let both = statics.chain(arrivals.trails(object)).take(2);
-    both.map(|trail| Evidence::way(trail.describe(view)))
-        .collect()
+    let statics = statics.get(&object).into_iter().flatten();
+    let way = |root: &Root| Path::new(Some(root.clone()), named(view, object), Vec::new());
+    let statics = statics.map(way);
+    let both = statics.chain(arrivals.paths(object)).take(2);
+    both.map(Evidence::way).collect()
 }

@@ -6,7 +6,8 @@
 //! - **instances, volume**: counted as instances are entered;
 //! - **unshared**: each object is entered once, so that any further arrival is another reference.
 //!   What the roots refer to arrives once from there. That one is taken off, and statics are added:
-//!   they count, stacks and handles do not;
+//!   they count, stacks and handles do not. Where only some slots count, the references to what is
+//!   shared are counted again, by their slots;
 //! - **owned by**: exact by definition, in two more traces. The first starts from the owners that
 //!   live and marks what they own. The second starts from the roots and stops at what is owned. The
 //!   ownees that it enters are violations.
@@ -16,9 +17,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Breach, Excess, Limit, Violation};
+use super::{Breach, Excess, Limit, Slots, Violation};
 use crate::class::ClassId;
 use crate::fields::{Fields, Readable};
+use crate::probe::Probes;
 use crate::root::{RootKind, RootSet};
 use crate::trace::{Filter, Phase, Traceable, Visit, Visitor, Visits};
 use crate::view::HeapView;
@@ -38,8 +40,8 @@ pub enum Assertion<O> {
         /// The classes whose instances count.
         counted: Vec<ClassId>,
     },
-    /// At most one strong slot or static refers to each.
-    Unshared(Target<O>),
+    /// At most one strong slot or static refers to each; if not all slots count, one of those.
+    Unshared(Target<O>, Slots),
     /// None is reachable.
     Dead(Target<O>),
     /// Each ownee that is reachable is reachable from an owner that is.
@@ -111,8 +113,11 @@ pub fn violations<V: Readable>(
                 counted,
             } => exceeded(view, *limit, *class, counted, tally),
             Assertion::Dead(_) => tally.outcome(number, Breach::Dead),
-            Assertion::Unshared(_) => {
+            Assertion::Unshared(_, slots) => {
                 let mut all = shared.remove(&number).unwrap_or_default();
+                if !slots.are_all() {
+                    all = check.shared_by(slots, all);
+                }
                 let count = all.len();
                 all.sort_unstable_by_key(|it| it.object);
                 all.truncate(MOST_KEPT);
@@ -269,6 +274,36 @@ impl<'v, V: Readable> Check<'v, V> {
     }
 }
 
+/// Sharing by some slots.
+impl<V: Readable> Check<'_, V> {
+    /// Of what is shared, what is shared if only the references of some slots count.
+    fn shared_by(
+        &self,
+        slots: &Slots,
+        shared: Vec<Violation<V::Object>>,
+    ) -> Vec<Violation<V::Object>> {
+        if shared.is_empty() {
+            return shared;
+        }
+        let objects = shared.iter().map(|it| (it.object, 0));
+        let mut counts: HashMap<V::Object, usize> = objects.collect();
+        let live = Probes::of(self.view).threads(self.threads).reach_all();
+        for from in live.iter() {
+            self.view.for_each_strong_edge(from, |place, to| {
+                if let Some(count) = counts.get_mut(&to) {
+                    *count += slots.counts(self.view, from, place) as usize;
+                }
+            });
+        }
+        let shared = shared.into_iter().filter_map(|it| {
+            let references = counts[&it.object];
+            let breach = Breach::Shared { references };
+            (references > 1).then_some(Violation { breach, ..it })
+        });
+        shared.collect()
+    }
+}
+
 type Found<V> = Counted<<V as HeapView>::Object>;
 
 /// What a trace counts.
@@ -303,7 +338,7 @@ impl<O: Copy + Ord + std::hash::Hash> Questions<O> {
                     questions.entered.add_instances(counted, number);
                 }
                 Assertion::Dead(target) => questions.entered.add(view, target, number),
-                Assertion::Unshared(target) => questions.shared.add(view, target, number),
+                Assertion::Unshared(target, _) => questions.shared.add(view, target, number),
                 Assertion::OwnedBy { owners, ownees } => {
                     // All of them, to start from.
                     kept = usize::MAX;

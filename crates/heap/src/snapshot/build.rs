@@ -475,6 +475,7 @@ impl SnapshotBuilder {
             is_interface: false,
             fields,
             elements: None,
+            caption: None,
         });
         id
     }

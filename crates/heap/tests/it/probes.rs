@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use heaphound_heap::assertion::{
-    Assertion, AssertionKind, Breach, Described, Excess, Limit, MOST_KEPT, Outcome, Stated, Target,
-    Violation, describe, describe_class, violations,
+    Assertion, AssertionKind, Breach, Described, Excess, Limit, MOST_KEPT, Outcome, Slots, Stated,
+    Target, Violation, describe, describe_class, violations,
 };
-use heaphound_heap::finding::Shows;
+use heaphound_heap::finding::{Path, Shows};
 use heaphound_heap::path::{Origin, Search, Trail};
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{Part, RootSet};
@@ -583,7 +583,13 @@ fn check_described(
         prop_assert!(references > 1);
         prop_assert_eq!(paths.len(), 2, "{}", finding);
         prop_assert_ne!(paths[0], paths[1]);
-        prop_assert!(paths[0].hops.len() <= paths[1].hops.len());
+        // Those from stacks last, the shortest first.
+        let rank = |path: &Path| {
+            let root = path.root.as_ref();
+            let on_stack = root.is_some_and(|root| root.kind == RootKind::ThreadStack);
+            (on_stack, path.length())
+        };
+        prop_assert!(rank(paths[0]) <= rank(paths[1]));
     } else {
         prop_assert_eq!(paths.len(), 1);
         prop_assert_eq!(Some(paths[0].hops.len()), distance);
@@ -631,7 +637,7 @@ impl Case {
                 counted: classes(dice),
             },
             2 => Assertion::Dead(target(dice)),
-            3 => Assertion::Unshared(target(dice)),
+            3 => Assertion::Unshared(target(dice), Slots::default()),
             _ => Assertion::OwnedBy {
                 owners: target(dice),
                 ownees: target(dice),
@@ -681,7 +687,7 @@ impl Case {
                 let all = those(target).into_iter();
                 all.map(|it| (it, Breach::Dead)).collect()
             }
-            Assertion::Unshared(target) => {
+            Assertion::Unshared(target, _) => {
                 let all = those(target).into_iter().map(|it| {
                     let references = self.references(&live, it);
                     (it, Breach::Shared { references })

@@ -16,6 +16,7 @@ fn class(id: usize, superclass: Option<usize>, interfaces: Vec<usize>) -> ClassI
         is_interface: false,
         fields: Vec::new(),
         elements: None,
+        caption: None,
     }
 }
 

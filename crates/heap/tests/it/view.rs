@@ -39,6 +39,7 @@ impl Tiny {
                 is_interface: false,
                 fields: fields.collect(),
                 elements,
+                caption: None,
             }
         };
         let node = [
@@ -228,6 +229,7 @@ fn a_snapshot_reads_slots_and_elements_as_its_edges_say() {
         is_interface: false,
         fields: Vec::new(),
         elements: Some(elements),
+        caption: None,
     };
     let shorts = array(0, Elements::Plain(PlainKind::I16));
     let text = array(1, Elements::Text);

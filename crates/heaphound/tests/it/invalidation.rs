@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 
 use heaphound::{
-    Collector, Header, Heap, HeapBuilder, Invalidated, InvalidationOff, Local, Managed, Mutator,
-    Object, Ref, Slot, Str, WeakSlot,
+    Collector, Finalization, Header, Heap, HeapBuilder, Invalidated, InvalidationOff, Local,
+    Managed, Mutator, Object, Ref, Slot, Str, WeakSlot,
 };
 
 use crate::panic_hook;
@@ -249,6 +249,42 @@ fn copies_of_an_invalidated_reference_are_as_invalid() {
     check_refused(line, || m[filled].always.get().value);
     check_refused(line, || m.unique(local));
     check_refused(line, || m.pin(local).address());
+}
+
+#[test]
+fn a_finalizer_that_waits_is_a_reference() {
+    for_each_heap(|builder| {
+        let heap = builder.finalization(Finalization::OnRequest);
+        let heap = heap.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let [called, others] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+        {
+            let mut m = m.scope();
+            let target = node(&mut m, 1);
+            let holder = holder(&mut m, target);
+            // Old objects are finalized in the order in which they were watched, the last one first: the
+            // node still waits.
+            m.collect();
+            let count = called.clone();
+            m.on_death(&m[target], move |_, _| {
+                count.fetch_add(1, SeqCst);
+            });
+            let count = others.clone();
+            m.on_death(&m[holder], move |m, it| {
+                let keep = m.local(m[it].always.get());
+                count.store(m.unique(keep).unwrap(), SeqCst);
+            });
+        }
+        m.collect();
+        m.run_finalizers();
+        assert_eq!(others.load(SeqCst), 5, "four slots and the finalizer");
+        assert_eq!(called.load(SeqCst), 0, "it would be another reference");
+        for _ in 0..2 {
+            m.collect();
+            m.run_finalizers();
+            assert_eq!(called.load(SeqCst), 1, "the next death is the last");
+        }
+    });
 }
 
 #[test]

@@ -171,14 +171,15 @@ fn a_class_that_is_loaded_late_has_sites_too() {
         assert!(heap.allocation_sites_of("Late").is_empty());
         let made = m.alloc_instance(&late).unwrap();
         let line = line!() - 1;
+        // It may be a sample, too.
         let found = lines(&heap.allocation_sites_of("Late"));
-        assert_eq!(found, [(line, 0)]);
+        assert_eq!((found.len(), found[0].0), (1, line));
         assert!(m[made][0].get().is_none());
         for _ in 0..100_000 {
             m.scope().alloc_instance(&late).unwrap();
         }
         let found = heap.allocation_sites_of("Late");
-        assert_eq!(lines(&found)[0].0, line + 6);
+        assert_eq!(lines(&found)[0].0, line + 7);
         assert!(found[0].samples > 30 && !found[0].only);
         assert_eq!((found[1].line, found[1].first), (line, true));
     }
@@ -206,11 +207,13 @@ fn a_full_collection_with_a_summary_looks_again() {
         let first = line!() + 1;
         node(&mut m, 1);
         node(&mut m, 2);
-        assert_eq!(lines(&heap.allocation_sites_of("Node")), [(first, 0)]);
         m.collect();
         node(&mut m, 3);
+        // Any of them may be a sample, too, and then so may the second.
         let found = lines(&heap.allocation_sites_of("Node"));
-        assert_eq!(found, [(first, 0), (first + 4, 0)]);
+        for line in [first, first + 3] {
+            assert!(found.iter().any(|it| it.0 == line), "{found:?}");
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`steady`] ones do not, even if they seem to for a while.
 //! [`unseen`] has more of both.
 
+pub mod bed;
 mod btree;
 pub mod db;
 pub mod growing;
@@ -18,7 +19,6 @@ pub mod steady;
 pub mod swapleak;
 mod table;
 pub mod unseen;
-mod vector;
 
 use std::sync::Arc;
 

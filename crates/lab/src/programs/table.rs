@@ -53,7 +53,7 @@ impl HashTable {
     }
 
     /// Adds an object under a key that is not there yet.
-    pub(super) fn insert<T: Managed>(
+    pub(super) fn insert<T: Managed + ?Sized>(
         m: &mut Mutator<'_>,
         table: Local<'_, HashTable>,
         key: u64,

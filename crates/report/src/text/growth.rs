@@ -3,9 +3,9 @@
 use super::page::Page;
 use super::table::{change, count, put as put_table};
 use super::{BOLD, DIM, PLAIN};
-use crate::growth::{Differences, Growth};
+use crate::growth::{Close, Differences, Growth};
 
-/// Puts a series of snapshots in which `growing` classes grow.
+/// Puts a series of snapshots in which `growing` structures grow.
 pub fn put(page: &mut Page, growth: &Growth, growing: usize) {
     if let Some(differences) = &growth.differences {
         put_differences(page, growth, differences);
@@ -16,8 +16,8 @@ pub fn put(page: &mut Page, growth: &Growth, growing: usize) {
         BOLD,
         &match growing {
             0 => format!("nothing grows in {all} snapshots"),
-            1 => format!("1 class grows in {all} snapshots"),
-            growing => format!("{growing} classes grow in {all} snapshots"),
+            1 => format!("1 structure grows in {all} snapshots"),
+            growing => format!("{growing} structures grow in {all} snapshots"),
         },
     );
     if let (Some(first), Some(last)) = (growth.snapshots.first(), growth.snapshots.last()) {
@@ -31,6 +31,42 @@ pub fn put(page: &mut Page, growth: &Growth, growing: usize) {
         );
     }
     page.end();
+    put_close(page, &growth.close);
+}
+
+/// How many classes are listed that are not reported.
+const MOST_CLOSE: usize = 3;
+
+/// Puts what has grown and is not reported, with what hides it.
+fn put_close(page: &mut Page, close: &[Close]) {
+    for it in close.iter().take(MOST_CLOSE) {
+        let (before, after) = (it.bytes_before, it.bytes_after);
+        let text = format!(
+            "  close: {} grew from {} to {} bytes ({}), but {}",
+            it.name,
+            count(before),
+            count(after),
+            percent(before, after),
+            it.reason
+        );
+        page.put(DIM, &text);
+        page.end();
+    }
+    if let Some(left @ 1..) = close.len().checked_sub(MOST_CLOSE) {
+        page.put(
+            DIM,
+            &format!("  … and {left} more that grew and are not reported"),
+        );
+        page.end();
+    }
+}
+
+/// `+19 %`
+fn percent(before: u64, after: u64) -> String {
+    match before {
+        0 => "new".into(),
+        before => format!("+{:.0} %", (after as f64 / before as f64 - 1.0) * 100.0),
+    }
 }
 
 fn put_differences(page: &mut Page, growth: &Growth, differences: &Differences) {

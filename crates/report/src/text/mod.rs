@@ -47,6 +47,7 @@ pub fn report(heap: &str, report: &Report, width: usize) -> String {
         Report::Explanation { text, .. }
         | Report::Formatted { text, .. }
         | Report::Document { text, .. } => return text.clone(),
+        Report::Bytes(bytes) => return String::from_utf8_lossy(bytes).into_owned(),
     }
     page.finish()
 }
@@ -128,7 +129,7 @@ fn put_finding(page: &mut Page, finding: &Finding) {
     page.put(style, &format!("{}[{}]", finding.severity, finding.kind));
     page.put(BOLD, &format!(": {}", finding.message));
     page.end();
-    let names: Vec<&str> = finding.objects.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<String> = finding.objects.iter().map(|it| it.to_string()).collect();
     put_entry(page, "objects", &names.join(", "));
     put_evidence(page, &finding.evidence);
     put_notes(page, &finding.notes);

@@ -1,6 +1,9 @@
 //! Collects text: styled, and without control characters from names.
 
+use std::borrow::Cow;
+
 use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
 
 /// Text that is being written.
 pub struct Page {
@@ -28,13 +31,7 @@ impl Page {
         if !is_plain {
             self.out.push_str(&style.render().to_string());
         }
-        for c in text.chars() {
-            // A name could move the cursor, or be shown in an order that deceives.
-            match c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
-                true => self.out.extend(c.escape_unicode()),
-                false => self.out.push(c),
-            }
-        }
+        self.out.push_str(&shown(text));
         if !is_plain {
             self.out.push_str(&style.render_reset().to_string());
         }
@@ -49,4 +46,26 @@ impl Page {
     pub fn finish(self) -> String {
         self.out
     }
+}
+
+/// Returns how many columns a text takes on a page.
+pub fn columns(text: &str) -> usize {
+    shown(text).width()
+}
+
+/// Returns a text as a page shows it: a name could move the cursor, or be shown in an order that deceives.
+fn shown(text: &str) -> Cow<'_, str> {
+    let deceives =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(deceives) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        match deceives(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
 }

@@ -1,6 +1,6 @@
 //! JSON is what its schema says, with everything that a report can have.
 
-use heaphound_heap::finding::{Evidence, Finding, Hop, Named, Path, Severity};
+use heaphound_heap::finding::{Evidence, Finding, Hop, LeftOut, Named, Path, Severity};
 use heaphound_heap::{Root, RootKind};
 use heaphound_report::answer::{Amount, Kind};
 use heaphound_report::rules::{self, Rule};
@@ -8,10 +8,7 @@ use heaphound_report::{Answer, Growth, Members, Report, Rules, Shapes, Verdict, 
 use heaphound_testkit::schema;
 
 fn named(class: &str) -> Named {
-    Named {
-        name: format!("{class}#1"),
-        class: class.into(),
-    }
+    Named::new(format!("{class}#1"), class)
 }
 
 fn evidence(root: Option<Root>) -> Evidence {
@@ -23,9 +20,18 @@ fn evidence(root: Option<Root>) -> Evidence {
     Evidence::labelled(
         "so",
         Path {
-            root,
-            first: named("List"),
-            hops: vec![hop("head", None), hop("", Some(3))],
+            left_out: root.is_none().then_some(LeftOut {
+                after: 1,
+                hops: 840,
+            }),
+            ..Path::new(
+                root,
+                Named {
+                    caption: Some("id=7".into()),
+                    ..named("List")
+                },
+                vec![hop("head", None), hop("", Some(3))],
+            )
         },
     )
 }
@@ -57,7 +63,7 @@ fn a_report_with_everything_fits_the_schema() {
     let members = Members {
         of: Kind::Objects,
         count: 3,
-        listed: vec!["Node#1".into()],
+        listed: vec!["Node#1".to_string().into()],
     };
     let set = Verdict::Set {
         members,

@@ -6,10 +6,7 @@ use heaphound_heap::{Root, RootKind};
 use heaphound_report::text;
 
 fn named(class: &str, number: usize) -> Named {
-    Named {
-        name: format!("{class}#{number}"),
-        class: class.into(),
-    }
+    Named::new(format!("{class}#{number}"), class)
 }
 
 fn hop(slot: &str, to: Named) -> Hop {
@@ -32,11 +29,11 @@ fn list(nodes: usize) -> Finding {
         objects: vec![named("Leaf", 1)],
         evidence: vec![Evidence::labelled(
             "through the list",
-            Path {
-                root: Some(Root::new(RootKind::Static, "list")),
-                first: named("Node", 1),
+            Path::new(
+                Some(Root::new(RootKind::Static, "list")),
+                named("Node", 1),
                 hops,
-            },
+            ),
         )],
         place: Some("src/main.rs:7:5".into()),
         collection: Some(12),

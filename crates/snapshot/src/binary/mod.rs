@@ -18,7 +18,7 @@ const VERSION: u8 = 2;
 /// The first version with interfaces.
 const WITH_INTERFACES: u8 = 2;
 
-/// What the bytes of a section are. All but objects, lengths, numbers and values come
+/// What the bytes of a section are. All but objects and what comes behind them come
 /// once; those may be split between two objects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 enum Section {
@@ -31,10 +31,11 @@ enum Section {
     Lengths,
     Numbers,
     Values,
+    Captions,
 }
 
 impl Section {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::End,
         Self::Strings,
         Self::Classes,
@@ -44,6 +45,7 @@ impl Section {
         Self::Lengths,
         Self::Numbers,
         Self::Values,
+        Self::Captions,
     ];
 }
 

@@ -170,7 +170,22 @@ impl<'a> Reader<'a> {
                 Ok(())
             }
             Section::Values => self.value(),
+            Section::Captions => self.caption(),
         }
+    }
+
+    /// The field that is the caption of a class.
+    fn caption(&mut self) -> Read<()> {
+        let (what, at) = ("a caption", self.at);
+        let class = self.small(what)?;
+        let field = self.small(what)?;
+        let place = (class as usize).wrapping_sub(1);
+        match self.columns.classes.get_mut(place) {
+            Some(info) if (field as usize) < info.fields.len() => info.caption = Some(field),
+            Some(_) => return failure(at, format!("class {class} has no field {field}")),
+            None => return failure(at, format!("there is no class {class}")),
+        }
+        Ok(())
     }
 
     #[cold]
@@ -349,6 +364,7 @@ impl<'a> Reader<'a> {
             is_interface,
             fields,
             elements,
+            caption: None,
         };
         Ok((class, same, at))
     }

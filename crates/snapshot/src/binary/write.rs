@@ -52,6 +52,7 @@ pub fn write_binary(heap: &Snapshot, out: impl Write, progress: Progress<'_>) ->
     file.lengths(heap)?;
     file.numbers(heap)?;
     file.values(heap)?;
+    file.captions(heap)?;
     file.write(&[Section::End as u8])?;
     let checksum = file.checksum.finish().to_le_bytes();
     file.out.write_all(&checksum)?;
@@ -142,6 +143,17 @@ impl<W: Write> Output<W> {
             }
         }
         self.section(Section::Values, &mut bytes)
+    }
+
+    fn captions(&mut self, heap: &Snapshot) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for class in heap.classes() {
+            if let Some(field) = class.caption {
+                put(&mut bytes, class.id.0 as u64);
+                put(&mut bytes, field as u64);
+            }
+        }
+        self.section(Section::Captions, &mut bytes)
     }
 }
 

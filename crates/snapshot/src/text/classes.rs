@@ -44,6 +44,7 @@ impl<'a> Schema<'a> {
             is_interface: false,
             fields: Vec::new(),
             elements: None,
+            caption: None,
         });
         self.fields.push(Map::default());
         self.broken.push(false);
@@ -114,6 +115,8 @@ struct Declared<'a> {
     /// The superclass and the interfaces, and where each is named.
     above: Vec<(Cow<'a, str>, usize)>,
     fields: Vec<(Cow<'a, str>, FieldKind, usize)>,
+    /// The field that is its caption, and where that is said.
+    caption: Option<(Cow<'a, str>, usize)>,
     at: usize,
 }
 
@@ -149,7 +152,7 @@ pub fn declared<'a>(
     Some(schema)
 }
 
-/// `class Node : Base, Closeable { next ->, value: u32 }`, or `interface Closeable`, behind the
+/// `class Node : Base, Closeable by value { next ->, value: u32 }`, or `interface Closeable`, behind the
 /// first word.
 fn class_line<'a>(
     cursor: &mut Cursor<'a>,
@@ -169,6 +172,7 @@ fn class_line<'a>(
     lines.push(Declared {
         above: Vec::new(),
         fields: Vec::new(),
+        caption: None,
         at,
     });
     let line = &mut lines[class as usize];
@@ -199,6 +203,12 @@ fn class_body<'a>(
         if class.is_interface && cursor.peek() == Some(b'{') {
             let message = format!("`{}` is an interface and has no fields", class.name);
             return Err(error_at(cursor.at(), message));
+        }
+        if !class.is_interface && cursor.eat_keyword("by") {
+            cursor.skip_blanks();
+            let at = cursor.at();
+            line.caption = Some((cursor.name(Style::Field, "a field")?, at));
+            cursor.skip_blanks();
         }
         cursor.expect(b'{')?;
         loop {
@@ -365,6 +375,7 @@ fn extend<'a>(
     lines.resize_with(schema.classes.len(), || Declared {
         above: Vec::new(),
         fields: Vec::new(),
+        caption: None,
         at: 0,
     });
     for cycle in find_cycles(&schema.classes) {
@@ -449,6 +460,7 @@ fn complete(
             ));
         }
         schema.classes[class].fields = fields.clone();
+        schema.classes[class].caption = schema.classes[above].caption;
         schema.fields[class] = schema.fields[above].clone();
     }
     for (name, kind, at) in &line.fields {
@@ -460,6 +472,19 @@ fn complete(
             ));
         }
         schema.add_field(class as u32, name.clone().into_owned(), *kind);
+    }
+    if let Some((name, at)) = &line.caption {
+        match schema.fields[class].get(name.as_ref()) {
+            Some(&place) => {
+                let info = &mut schema.classes[class];
+                if info.fields[place as usize].kind == FieldKind::Owned {
+                    let message = format!("`{name}` is memory that nobody looks into");
+                    return Err(error_at(*at, message));
+                }
+                info.caption = Some(place);
+            }
+            None => return Err(schema.unknown_field(class as u32, name, *at)),
+        }
     }
     Ok(())
 }

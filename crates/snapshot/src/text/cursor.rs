@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use heaphound_heap::Value;
+use heaphound_heap::quotes::{KNOWN_ESCAPES, escape};
 
 use super::mistake::{Parse, ParseError, error_at};
 use super::names::{Style, bare_length};
@@ -218,32 +219,17 @@ impl<'a> Cursor<'a> {
     /// Reads a character that is written with a backslash.
     fn escape(&mut self) -> Parse<char> {
         let at = self.at;
-        let c = self.peek_second();
-        self.at += 1 + c.is_some() as usize;
-        match c {
-            Some(c @ (b'"' | b'\\' | b'\'')) => Ok(c as char),
-            Some(b'n') => Ok('\n'),
-            Some(b't') => Ok('\t'),
-            Some(b'r') => Ok('\r'),
-            Some(b'0') => Ok('\0'),
-            Some(b'u') if self.eat(b'{') => {
-                let from = self.at;
-                while self.peek().is_some_and(|c| c.is_ascii_hexdigit()) {
-                    self.at += 1;
-                }
-                let code = u32::from_str_radix(self.slice(from), 16);
-                match code.ok().and_then(char::from_u32) {
-                    Some(c) if self.eat(b'}') => Ok(c),
-                    _ => Err(error_at(
-                        at,
-                        "this is not a character's number, as in `\\u{e9}`",
-                    )),
-                }
+        let rest = self.text.get(at + 1..).unwrap_or("");
+        match escape(rest) {
+            Ok((c, bytes)) => {
+                self.at += 1 + bytes;
+                Ok(c)
             }
-            _ => {
-                let known = "known are \\\" \\' \\\\ \\n \\t \\r \\0 \\u{…}";
-                Err(error_at(at, "this escape is not known").hint(known))
-            }
+            Err(_) if rest.starts_with("u{") => Err(error_at(
+                at,
+                "this is not a character's number, as in `\\u{e9}`",
+            )),
+            Err(_) => Err(error_at(at, "this escape is not known").hint(KNOWN_ESCAPES)),
         }
     }
 

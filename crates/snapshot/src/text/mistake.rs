@@ -3,6 +3,7 @@
 use std::fmt;
 
 use heaphound_heap::snapshot::Malformed;
+use unicode_width::UnicodeWidthStr;
 
 /// All mistakes that were found in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -219,17 +220,15 @@ fn show(text: &str, at: usize) -> (usize, String, usize) {
     let behind = behind.lines().next().unwrap_or("");
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let mut source = String::new();
-    let mut caret = column;
     // Indentation says nothing, and a long line would hide the mistake.
     let indented = before.chars().take_while(|c| c.is_whitespace()).count();
     let mut skip = indented.min(column);
-    caret -= skip;
-    if caret > SHOWN {
+    if column - skip > SHOWN {
         skip = column - SHOWN;
-        caret = SHOWN + 1;
         source.push('…');
     }
     source.extend(before.chars().skip(skip).map(visible));
+    let caret = source.width();
     source.extend(behind.chars().take(SHOWN).map(visible));
     if behind.chars().nth(SHOWN).is_some() {
         source.push('…');

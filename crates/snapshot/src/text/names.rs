@@ -1,5 +1,7 @@
 //! Names: which need no quotes, and how the others are quoted.
 
+use heaphound_heap::quotes::push_escaped;
+
 /// Where a name stands decides which characters need no quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
@@ -90,17 +92,10 @@ pub fn push_name(out: &mut Vec<u8>, name: &str, style: Style) {
 pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     for chunk in text.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '"' => out.extend_from_slice(b"\\\""),
-                '\\' => out.extend_from_slice(b"\\\\"),
-                '\n' => out.extend_from_slice(b"\\n"),
-                c if c.is_control() || c == '\u{feff}' => {
-                    out.extend_from_slice(format!("\\u{{{:x}}}", c as u32).as_bytes());
-                }
-                c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
-        }
+        let mut valid = String::new();
+        let chars = chunk.valid().chars();
+        chars.for_each(|c| push_escaped(&mut valid, c, '"'));
+        out.extend_from_slice(valid.as_bytes());
         for byte in chunk.invalid() {
             out.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
         }

@@ -66,6 +66,8 @@ struct Names {
     name: Vec<u8>,
     /// `next -> `, `value = `
     fields: Vec<Vec<u8>>,
+    /// The same without what follows the names.
+    captions: Vec<Vec<u8>>,
     /// What an instance takes, without elements.
     bytes: u64,
 }
@@ -76,15 +78,18 @@ fn names_of_classes(classes: &[ClassInfo]) -> Vec<Names> {
         let mut name = Vec::new();
         push_name(&mut name, &distinct(&class.name, &mut taken), Style::Class);
         let mut taken = HashSet::new();
-        let fields = class.fields.iter().map(|field| {
+        let captions = class.fields.iter().map(|field| {
             let mut name = Vec::new();
             push_name(&mut name, &distinct(&field.name, &mut taken), Style::Field);
-            name.extend_from_slice(arrow(field.kind).as_bytes());
             name
         });
+        let captions: Vec<Vec<u8>> = captions.collect();
+        let fields = captions.iter().zip(&class.fields);
+        let fields = fields.map(|(name, field)| [name, arrow(field.kind).as_bytes()].concat());
         Names {
             name,
             fields: fields.collect(),
+            captions,
             bytes: fixed_bytes(class),
         }
     });
@@ -166,8 +171,15 @@ impl<W: Write> Writer<'_, W> {
                 line.push(b'\n');
                 continue;
             }
-            let above = class.superclass;
-            let inherited = above.map_or(0, |above| self.heap.class(above).fields.len());
+            let above = class.superclass.map(|above| self.heap.class(above));
+            if class.caption != above.and_then(|it| it.caption)
+                && let Some(field) = class.caption
+                && let Some(name) = names.captions.get(field as usize)
+            {
+                line.extend_from_slice(b" by ");
+                line.extend_from_slice(name);
+            }
+            let inherited = above.map_or(0, |above| above.fields.len());
             let mut open = " { ";
             for (field, name) in class.fields.iter().zip(&names.fields).skip(inherited) {
                 line.extend_from_slice(open.as_bytes());

@@ -540,6 +540,56 @@ fn interfaces_are_read_and_written() {
 }
 
 #[test]
+fn captions_are_read_written_and_inherited() {
+    check(
+        "
+        class Window by title { title ->, id: u8 }
+        class Dialog : Window { modal: bool }
+        class Page : Window by \"the id\" { \"the id\": u32 }
+        class by by by { by: u8 }
+        class Str { text }
+        Dialog#1 { title -> Str#1 }
+        Str#1 \"preferences\"
+        ",
+        expect![[r#"
+            class Window by title { title ->, id: u8 }
+            class Dialog : Window { modal: bool }
+            class Page : Window by "the id" { "the id": u32 }
+            class by by by { by: u8 }
+            class Str { text }
+            Dialog#1 { title -> Str#1 }
+            Str#1 "preferences"
+        "#]],
+    );
+}
+
+#[test]
+fn a_caption_is_a_field_that_can_be_read() {
+    check(
+        "
+        class Window by titel { title -> }
+        class Page by buffer { buffer: owned }
+        class Line by { a: u8 }
+        interface Shown by title
+        ",
+        expect![[r#"
+            heap.txt:2:25: `Window` has no field `titel`
+              class Window by titel { title -> }
+                              ^ did you mean `title`?
+            heap.txt:3:23: `buffer` is memory that nobody looks into
+              class Page by buffer { buffer: owned }
+                            ^
+            heap.txt:4:23: expected a field, but found '{'
+              class Line by { a: u8 }
+                            ^
+            heap.txt:5:25: expected `{`, but found 'b'
+              interface Shown by title
+                              ^
+        "#]],
+    );
+}
+
+#[test]
 fn wrong_supertypes_are_told() {
     check(
         "
@@ -691,7 +741,7 @@ fn syntax_is_told_by_line_and_column() {
                   ^
             heap.txt:21:20: this escape is not known
               I#1 { a = "\q" }
-                         ^ known are \" \' \\ \n \t \r \0 \u{…}
+                         ^ known are \" \' \\ \n \r \t \0 \u{…}
             heap.txt:22:13: expected the name of a root, but the line ends here
               root
                   ^

@@ -499,7 +499,7 @@ pub const CASES: &[Case] = &[
         text: "assertion(exists Node x: x.data == 1 && reach[a/b || c/d, e](x))",
         // As figure 2 has it: b, d and e are avoided from c, b alone from a.
         holds: "
-            root main -> Node#1, Node#2
+            root main -> Node#1, Node#2, Node#3, Node#5
             Node#1 { next -> Node#4, other -> null, data = 0 }     // a
             Node#2 { next -> null, other -> null, data = 0 }       // c
             Node#3 { next -> null, other -> null, data = 0 }       // b

@@ -152,6 +152,7 @@ fn schemas() -> impl Strategy<Value = Vec<ClassInfo>> {
                 own.clear();
                 elements = None;
             }
+            let seed = interfaces as usize;
             let is_chosen = |nth: &usize| interfaces >> (nth % 8) & 1 == 1;
             let chosen = (0..place).filter(|&nth| made[nth].is_interface);
             let interfaces = chosen.filter(is_chosen).map(|nth| made[nth].id).collect();
@@ -164,6 +165,10 @@ fn schemas() -> impl Strategy<Value = Vec<ClassInfo>> {
                 let offset = fields.len() as u32 * 3;
                 fields.push(FieldInfo { name, offset, kind });
             }
+            let inherited = above.and_then(|above: usize| made[above].caption);
+            let chosen = fields.get(seed % (2 * fields.len() + 1));
+            let chosen = chosen.filter(|field| field.kind != FieldKind::Owned);
+            let caption = chosen.map(|_| (seed % (2 * fields.len() + 1)) as u32);
             let mut name = name;
             while made.iter().any(|class| class.name == name) {
                 name.push('x');
@@ -176,6 +181,7 @@ fn schemas() -> impl Strategy<Value = Vec<ClassInfo>> {
                 is_interface,
                 fields,
                 elements,
+                caption: caption.or(inherited),
             });
         }
         made.reverse();

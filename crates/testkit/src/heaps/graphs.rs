@@ -74,6 +74,7 @@ pub fn classes() -> Vec<ClassInfo> {
             is_interface: false,
             fields: fields.collect(),
             elements,
+            caption: None,
         }
     };
     all.iter().enumerate().map(class).collect()

@@ -2,3 +2,4 @@
 
 mod chosen_by;
 mod held_out;
+mod work;

@@ -1,11 +1,10 @@
 //! The heap that a question is put to, and wording that several answers share.
 
 use heaphound_heap::finding::Evidence;
-use heaphound_heap::path::{Search, Trail};
+use heaphound_heap::path::{Search, Trail, named};
 use heaphound_heap::probe::Probes;
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
-use heaphound_heap::view::HeapView;
 use heaphound_heap::{Root, RootKind};
 
 use crate::names::Names;
@@ -29,7 +28,7 @@ impl Asking<'_> {
     }
 
     pub fn name(&self, object: ObjectId) -> String {
-        self.heap.name_of(object)
+        named(self.heap, object).to_string()
     }
 
     pub fn names_of(&self, objects: &[ObjectId]) -> String {

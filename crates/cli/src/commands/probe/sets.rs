@@ -1,7 +1,9 @@
 //! Answers that are sets: of objects, threads or references.
 
+use std::collections::BTreeSet;
+
 use heaphound_heap::finding::Evidence;
-use heaphound_heap::path::Search;
+use heaphound_heap::path::{Search, named};
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::set::ObjectSet;
@@ -9,7 +11,7 @@ use heaphound_heap::snapshot::ObjectId;
 use heaphound_heap::view::{HeapView, Strength};
 use heaphound_heap::{Root, RootKind};
 use heaphound_report::Members;
-use heaphound_report::answer::Kind;
+use heaphound_report::answer::{Kind, Member};
 
 use super::asking::{Asking, MOST_PATHS};
 use super::outcome::{Set, Why};
@@ -39,7 +41,7 @@ pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], p
     let members = Members {
         of: Kind::Threads,
         count: threads.len(),
-        listed,
+        listed: listed.into_iter().map(Member::from).collect(),
     };
     why.notes.extend(left_out_note(&members));
     why.notes.extend(asking.garbage_notes(&[object]));
@@ -47,7 +49,8 @@ pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], p
 }
 
 /// Returns the references that `unique` would invalidate: those of any strength, in roots and in
-/// live objects. `unique` collects first, so references in garbage do not count.
+/// objects that roots keep, those that wait for their finalizers included: a finalizer could read
+/// them. `unique` collects first, so references in garbage do not count.
 pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
     let own = |root: &Root| {
         root.kind == RootKind::ThreadStack && Some(root.name.as_str()) == asking.asker()
@@ -55,7 +58,7 @@ pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
     let mut kept: Option<String> = None;
     let mut references = Vec::new();
     for (root, to) in asking.heap.roots() {
-        if *to != object || !RootSet::All.includes(root.kind, &root.name) {
+        if *to != object {
             continue;
         }
         match own(root) && kept.is_none() {
@@ -63,7 +66,8 @@ pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
             false => references.push(root.to_string()),
         }
     }
-    for from in asking.probes.reach_all().iter() {
+    let starts: Vec<ObjectId> = asking.heap.roots().iter().map(|(_, to)| *to).collect();
+    for from in asking.probes.reach_avoiding(&starts, &[]).iter() {
         asking.heap.for_each_edge(from, |place, strength, to| {
             if to == object {
                 let slot = asking.heap.slot_name(from, place);
@@ -96,7 +100,7 @@ pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
     let members = Members {
         of: Kind::References,
         count,
-        listed: references,
+        listed: references.into_iter().map(Member::from).collect(),
     };
     why.notes.extend(left_out_note(&members));
     Set { members, why }
@@ -105,7 +109,11 @@ pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
 pub fn running(asking: &Asking<'_>) -> Set {
     let found = asking.probes.running();
     let threads = asking.heap.threads().len();
-    let message = match (threads, found.len()) {
+    // Two threads may have the same object.
+    let roots = asking.heap.roots().iter();
+    let with = roots.filter(|(root, _)| root.kind == RootKind::ThreadObject);
+    let with: BTreeSet<&str> = with.map(|(root, _)| root.name.as_str()).collect();
+    let message = match (threads, with.len()) {
         (0, _) => "no thread is running".into(),
         (1, 1) => "1 running thread has a thread object".into(),
         (_, n) => format!("{n} of {threads} running threads have a thread object"),
@@ -180,7 +188,10 @@ fn objects(asking: &Asking<'_>, found: ObjectSet<ObjectId>, message: String) -> 
     let members = Members {
         of: Kind::Objects,
         count: found.len(),
-        listed: listed.iter().map(|it| asking.name(*it)).collect(),
+        listed: listed
+            .iter()
+            .map(|it| named(asking.heap, *it).into())
+            .collect(),
     };
     let mut why = Why::new(message, &listed);
     why.notes.extend(left_out_note(&members));

@@ -7,9 +7,10 @@ use heaphound_heap::fields::Readable;
 use heaphound_heap::root::{Part, RootKind};
 use heaphound_heap::set::ObjectSet;
 
+use super::super::members::Members;
 use super::super::pattern::is_asker;
 use super::super::tree::{Above, Dom, ThreadReach};
-use super::{Reached, Run};
+use super::{ByThread, Run};
 use crate::resolved::Thread;
 
 impl<'p, T: Readable> Run<'_, 'p, '_, T> {
@@ -50,57 +51,103 @@ impl<'p, T: Readable> Run<'_, 'p, '_, T> {
         targets.into_iter().collect()
     }
 
-    pub(super) fn thread_reach(&mut self, question: &ThreadReach<'p>) -> ObjectSet<T::Object> {
+    pub(super) fn thread_reach(&mut self, question: &ThreadReach<'p>) -> Members<T::Object> {
         let Some(object) = self.object(question.of) else {
-            return ObjectSet::default();
+            return Members::default();
         };
         let part = question.part;
         let mut dereferences = question.quantifier.iter().flat_map(|it| &it.dereferences);
         if !dereferences.all(|it| self.holds(it)) {
-            return ObjectSet::default();
+            return Members::default();
         }
-        let (view, quantifier) = (self.view, question.quantifier);
-        let fits =
-            |thread: &T::Object| quantifier.is_none_or(|it| it.classes.has(view.class_of(*thread)));
-        let Some(slot) = question.reached else {
-            let avoid = self.avoided(question.avoid.as_deref());
-            let names = self.probes.thread_reach(object, avoid.as_slice(), part);
-            let threads = self.root_targets(|root| is_of(root, &names, Part::Object));
-            return threads.into_iter().filter(fits).collect();
+        let threads: Vec<usize> = match question.reached {
+            None => {
+                let avoid = self.avoided(question.avoid.as_deref());
+                let names = self.probes.thread_reach(object, avoid.as_slice(), part);
+                let all = self.view.threads().iter().enumerate();
+                let reaching = all.filter(|(_, name)| names.contains(name));
+                reaching.map(|(nth, _)| nth).collect()
+            }
+            Some(slot) => {
+                let reached = self.reached(question, slot);
+                let all = reached.iter().enumerate();
+                let reaching = all.filter(|(_, set)| set.has(object));
+                reaching.map(|(nth, _)| nth).collect()
+            }
         };
+        let mut members = self.threads_as_members(&threads);
+        // A quantifier is asked only where each thread has an object.
+        if let Some(quantifier) = question.quantifier {
+            let fits = |it: &T::Object| quantifier.classes.has(self.view.class_of(*it));
+            members.objects = members.iter().filter(fits).collect();
+        }
+        members
+    }
+
+    /// What each thread reaches.
+    fn reached(&mut self, question: &ThreadReach<'p>, slot: usize) -> ByThread<T::Object> {
         let depends = question.avoid.as_ref().map_or(&[][..], |it| &it.depends);
         let key = self.key(depends);
         let known = self.threads.get(&slot).and_then(|it| it.get(&key));
-        let reached = match known {
-            Some(reached) => Rc::clone(reached),
-            None => {
-                let avoid = self.avoided(question.avoid.as_deref());
-                let reached = Rc::new(self.each_thread(part, avoid.as_slice()));
-                let kept = self.threads.entry(slot).or_default();
-                // One for each object around which threads reach would be too much.
-                kept.clear();
-                kept.insert(key, Rc::clone(&reached));
-                reached
-            }
-        };
-        let threads = reached.iter().filter(|(_, set)| set.has(object));
-        threads.map(|(thread, _)| *thread).filter(fits).collect()
+        if let Some(reached) = known {
+            return Rc::clone(reached);
+        }
+        let avoid = self.avoided(question.avoid.as_deref());
+        let threads = self.view.threads().iter();
+        let reached = threads.map(|name| {
+            let names = std::slice::from_ref(name);
+            let from = self.root_targets(|root| is_of(root, names, question.part));
+            self.probes.reach_avoiding(&from, avoid.as_slice())
+        });
+        let reached = Rc::new(reached.collect());
+        let kept = self.threads.entry(slot).or_default();
+        // One for each object around which threads reach would be too much.
+        kept.clear();
+        kept.insert(key, Rc::clone(&reached));
+        reached
     }
 
-    /// What each thread reaches that has a thread object.
-    fn each_thread(&self, part: Part, avoid: &[T::Object]) -> Reached<T::Object> {
-        let mut threads = Vec::new();
+    /// The thread objects of each thread.
+    fn thread_objects(&self) -> Vec<Vec<T::Object>> {
+        let names = self.view.threads();
+        let mut objects = vec![Vec::new(); names.len()];
         self.view.for_each_root(|root, object| {
             if root.kind == RootKind::ThreadObject {
-                threads.push((root.name.clone(), object));
+                let owners = names.iter().zip(&mut objects);
+                let owners = owners.filter(|(name, _)| **name == root.name);
+                owners.for_each(|(_, own)| own.push(object));
             }
         });
-        let reached = threads.into_iter().map(|(name, object)| {
-            let names = [name];
-            let from = self.root_targets(|root| is_of(root, &names, part));
-            (object, self.probes.reach_avoiding(&from, avoid))
-        });
-        reached.collect()
+        objects
+    }
+
+    /// Whether one of the threads that are in a set by their names has this object.
+    pub(super) fn has_by_name(&self, set: &Members<T::Object>, object: T::Object) -> bool {
+        if set.threads.is_empty() {
+            return false;
+        }
+        let objects = self.thread_objects();
+        set.threads.iter().any(|it| objects[*it].contains(&object))
+    }
+
+    /// Threads as a set has them: by their objects, if these are theirs alone.
+    pub(super) fn threads_as_members(&self, threads: &[usize]) -> Members<T::Object> {
+        let all = self.thread_objects();
+        let mut objects = Vec::new();
+        let mut without = Vec::new();
+        for &thread in threads {
+            let own = &all[thread];
+            let is_own =
+                |it: &T::Object| all.iter().filter(|other| other.contains(it)).count() == 1;
+            match !own.is_empty() && own.iter().all(is_own) {
+                true => objects.extend(own),
+                false => without.push(thread),
+            }
+        }
+        Members {
+            objects: objects.into_iter().collect(),
+            threads: without,
+        }
     }
 
     pub(super) fn dom(&mut self, dom: &Dom<'p>) -> bool {
@@ -115,12 +162,13 @@ impl<'p, T: Readable> Run<'_, 'p, '_, T> {
         let [inside, around] = dom.slots;
         let inside = self.keep(inside, &dom.depends, |it| {
             let ways = it.ways(&dom.above);
-            it.probes.reach_avoiding(&ways.own, &[])
+            it.probes.reach_avoiding(&ways.own, &[]).into()
         });
         inside.has(below) && {
             let around = self.keep(around, &dom.depends, |it| {
                 let ways = it.ways(&dom.above);
-                it.probes.reach_avoiding(&ways.others, &ways.avoid)
+                let around = it.probes.reach_avoiding(&ways.others, &ways.avoid);
+                around.into()
             });
             !around.has(below)
         }

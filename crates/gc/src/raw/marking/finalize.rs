@@ -7,11 +7,12 @@
 //! finalizer has run.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::config::Finalization;
 use crate::heap::HeapInner;
+use crate::panics::panics;
 use crate::raw::marking::mark::Ground;
 use crate::raw::memory::address::Raw;
 use crate::raw::mutators::mutator::{Local, Mutator};
@@ -134,20 +135,6 @@ impl HeapInner {
                 // SAFETY: as above.
                 panics(|| unsafe { drop(object) });
             }
-        }
-    }
-}
-
-/// Runs `f` and returns whether it panicked. To drop what it panicked with may panic
-/// again; what that one panicked with is leaked.
-fn panics(f: impl FnOnce()) -> bool {
-    match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(()) => false,
-        Err(payload) => {
-            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-                std::mem::forget(again);
-            }
-            true
         }
     }
 }

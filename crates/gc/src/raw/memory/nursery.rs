@@ -92,8 +92,8 @@ unsafe fn copy_object(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-const SURVIVORS_FIT: &str = "survivors fit: address space is reserved for twice the limit, \
-    and the nursery is not filled again beyond it";
+const SURVIVORS_FIT: &str =
+    "survivors fit: room for a whole nursery is in reserve before it is filled (see `pages.rs`)";
 
 /// One evacuation of the nursery.
 pub(crate) struct Evacuation<'h> {

@@ -4,14 +4,18 @@
 //! back. Every page has a record that leads from any address to the block or large
 //! object around it. Memory is committed as the frontier advances, and released
 //! page by page when a collection finds more free than will be needed soon.
+//!
+//! In a heap with a nursery some pages are kept in reserve, committed, which only survivors get: as many as all
+//! of the nursery may need. So an evacuation, which cannot be given up, never lacks room.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use heaphound_heap::sync::Mutex;
 
 use crate::raw::memory::address::{Base, MATURE_START, NURSERY_START, PAGE, RECORDS_START};
 use crate::raw::memory::os::Reservation;
+use crate::raw::memory::sizes::{BLOCK, SizeClass};
 
 /// What the pages of an extent are used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +56,10 @@ pub(crate) struct Pages {
     capacity: u32,
     /// Memory behind more pages than these is given back before new ones are used.
     most: u32,
+    /// Pages that are kept for survivors.
+    reserve: u32,
+    /// For tests: how many demands for memory are granted before all are refused.
+    grants: AtomicU64,
     free: Mutex<FreePages>,
     used: AtomicU32,
 }
@@ -61,6 +69,8 @@ struct FreePages {
     /// Free extents: first page → pages, and whether they may hold old data.
     by_start: BTreeMap<u32, (u32, bool)>,
     by_length: BTreeSet<(u32, u32)>,
+    /// Pages of free extents of which blocks can be made.
+    whole: u32,
     /// Pages from here on were never used.
     frontier: u32,
     committed: u32,
@@ -75,6 +85,7 @@ impl Pages {
         base: Base,
         capacity_bytes: usize,
         limit: usize,
+        nursery_bytes: usize,
     ) -> std::io::Result<Self> {
         let capacity = (capacity_bytes / PAGE) as u32;
         let records = capacity as usize * size_of::<PageRecord>();
@@ -84,6 +95,8 @@ impl Pages {
             base,
             capacity,
             most: (limit / PAGE) as u32,
+            reserve: survivors(nursery_bytes),
+            grants: AtomicU64::new(u64::MAX),
             free: Mutex::default(),
             used: AtomicU32::new(0),
         })
@@ -121,14 +134,47 @@ impl Pages {
         self.free.lock().unwrap().frontier
     }
 
+    /// Whether a nursery that is filled now can be evacuated: its survivors will find room.
+    pub(crate) fn has_reserve(&self) -> bool {
+        let free = &mut *self.free.lock().unwrap();
+        let more = self.reserve.saturating_sub(free.whole);
+        self.commit_to(free, free.frontier + more).is_some()
+    }
+
+    /// For tests: from now on that many demands for memory are granted, and then none, until this is called again.
+    /// Returns how many would still have been granted. `u64::MAX` is without end.
+    pub(crate) fn grant(&self, demands: u64) -> u64 {
+        self.grants.swap(demands, Relaxed)
+    }
+
+    /// Whether a demand for memory is refused, for a test.
+    pub(crate) fn denies(&self) -> bool {
+        let count = |left: u64| left.checked_sub(1);
+        self.grants.load(Relaxed) != u64::MAX
+            && self.grants.fetch_update(Relaxed, Relaxed, count).is_err()
+    }
+
     /// Takes an extent of `count` pages. The second value says whether it may hold
-    /// old data (else it is zero). `None` if no such extent is to be had.
-    pub(crate) fn take(&self, count: u32, usage: Use) -> Option<(u32, bool)> {
+    /// old data (else it is zero). `None` if no such extent is to be had, or not without what is kept in
+    /// reserve and `for_survivors` is not said.
+    pub(crate) fn take(&self, count: u32, usage: Use, for_survivors: bool) -> Option<(u32, bool)> {
         let mut free = self.free.lock().unwrap();
-        let (start, dirty) = match free.by_length.range((count, 0)..).next().copied() {
+        let fitting = free.by_length.range((count, 0)..).next().copied();
+        if !for_survivors {
+            let (whole, frontier) = match fitting {
+                Some((length, _)) => {
+                    let rest = whole_pages(length - count);
+                    (free.whole - whole_pages(length) + rest, free.frontier)
+                }
+                None => (free.whole, free.frontier.checked_add(count)?),
+            };
+            let more = self.reserve.saturating_sub(whole);
+            self.commit_to(&mut free, frontier.checked_add(more)?)?;
+        }
+        let (start, dirty) = match fitting {
             Some((length, start)) => {
-                free.by_length.remove(&(length, start));
-                let (_, dirty) = free.by_start.remove(&start).expect("both maps agree");
+                let (_, dirty) = free.by_start[&start];
+                free.remove(start, length);
                 if length > count {
                     free.insert(start + count, length - count, dirty);
                 }
@@ -171,6 +217,9 @@ impl Pages {
                 .min(self.capacity as usize * PAGE);
             let from = MATURE_START + free.committed as usize * PAGE;
             let bytes = MATURE_START + target - from;
+            if self.denies() {
+                return None;
+            }
             // A refusal of memory is a heap without more pages.
             self.memory.commit(from, bytes).ok()?;
             self.memory.prefer_huge_pages(from, bytes);
@@ -245,6 +294,23 @@ impl Pages {
     }
 }
 
+/// Pages that the survivors of a nursery take at most. An object takes up to half as much again when it moves, for its
+/// hash is then behind it, and twice as much if that makes it a large one; and of each size a block may
+/// be almost empty.
+fn survivors(nursery_bytes: usize) -> u32 {
+    let blocks = match nursery_bytes {
+        0 => 0,
+        _ => SizeClass::COUNT + 1,
+    };
+    ((2 * nursery_bytes + blocks * BLOCK) / PAGE) as u32
+}
+
+/// Pages of an extent of which blocks can be made.
+fn whole_pages(length: u32) -> u32 {
+    const BLOCK_PAGES: u32 = (BLOCK / PAGE) as u32;
+    length / BLOCK_PAGES * BLOCK_PAGES
+}
+
 impl FreePages {
     /// Free pages with memory behind them.
     fn dirty(&self) -> u32 {
@@ -272,11 +338,13 @@ impl FreePages {
         }
         self.by_start.insert(start, (length, dirty));
         self.by_length.insert((length, start));
+        self.whole += whole_pages(length);
     }
 
     fn remove(&mut self, start: u32, length: u32) {
         self.by_start.remove(&start);
         self.by_length.remove(&(length, start));
+        self.whole -= whole_pages(length);
     }
 }
 

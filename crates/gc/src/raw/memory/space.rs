@@ -201,9 +201,10 @@ impl Space {
     }
 
     /// Whether more is in use than the limit allows, as can happen when survivors had to
-    /// go somewhere.
+    /// go somewhere; or what is kept in reserve for them is gone.
     pub(crate) fn is_over_limit(&self) -> bool {
         self.pages.used_bytes().saturating_add(self.external()) > self.limit()
+            || !self.pages.has_reserve()
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -225,6 +226,9 @@ impl Space {
         size_class: SizeClass,
         demand: Demand,
     ) -> Result<(), Refusal> {
+        if demand != Demand::Survivors && self.pages.denies() {
+            return Err(Refusal::Full);
+        }
         if cursor.following.get() != 0 {
             let run = Raw(cursor.following.get());
             self.enter_run(cursor, run, size_class);
@@ -310,7 +314,11 @@ impl Space {
         self.make_room(BLOCK, demand)?;
         let (block, dirty) = self
             .pages
-            .take((BLOCK / PAGE) as u32, Use::Block)
+            .take(
+                (BLOCK / PAGE) as u32,
+                Use::Block,
+                demand == Demand::Survivors,
+            )
             .ok_or(Refusal::Full)?;
         let offset = Pages::offset(block);
         if dirty {
@@ -349,12 +357,17 @@ impl Space {
     /// the next safepoint.
     pub(crate) fn take_large(&self, bytes: usize, demand: Demand) -> Result<Raw, Refusal> {
         let rounded = bytes.next_multiple_of(PAGE);
+        if demand != Demand::Survivors && self.pages.denies() {
+            return Err(Refusal::Full);
+        }
         if demand == Demand::Usual && self.exceeds_budget(rounded) {
             return Err(Refusal::CollectionDue);
         }
         self.make_room(rounded, demand)?;
         let pages = u32::try_from(rounded / PAGE).map_err(|_| Refusal::Full)?;
-        let (head, _) = self.pages.take(pages, Use::Large).ok_or(Refusal::Full)?;
+        let for_survivors = demand == Demand::Survivors;
+        let taken = self.pages.take(pages, Use::Large, for_survivors);
+        let (head, _) = taken.ok_or(Refusal::Full)?;
         self.handed_out.fetch_add(rounded, Relaxed);
         let raw = Raw::from_offset(Pages::offset(head));
         // Until its maker completes it, it is nothing: freed by the next collection.

@@ -20,6 +20,7 @@ use crate::raw::objects::layout::MAX_FIXED_BYTES;
 use crate::raw::objects::object::{Descriptor, Filler, Init, Managed};
 use crate::raw::objects::slot::mark_card;
 use crate::sites::Site;
+use crate::waits::{CalledOff, Loss};
 
 impl MutatorShared {
     /// Where objects of a size class are allocated.
@@ -241,7 +242,7 @@ impl<'a> Mutator<'a> {
 
     /// Finds room for an object; may collect. The room is not taken until `claim`.
     #[inline]
-    fn reserve(&mut self, bytes: usize, class: u32, site: Site) -> Result<Place, OutOfMemory> {
+    fn reserve(&mut self, bytes: usize, class: u32, site: Site) -> Result<Place<'a>, OutOfMemory> {
         if bytes > MAX_SMALL {
             return self.reserve_large(bytes, class, site);
         }
@@ -249,35 +250,31 @@ impl<'a> Mutator<'a> {
         let cell = size_class.cell_bytes();
         let cursor = self.shared.cursor(size_class);
         if cursor.next.get() + cell > cursor.limit.get() {
-            self.refill(size_class, class, site)?;
+            return self.refill(size_class, class, site);
         }
-        Ok(Place {
-            at: std::ptr::with_exposed_provenance_mut(cursor.next.get()),
-            size_class: Some(size_class),
-        })
+        Ok(Place::next(cursor, cell))
     }
 
     #[inline]
-    fn claim(&mut self, place: Place) -> Raw {
+    fn claim(&mut self, place: Place<'a>) -> Raw {
         let raw = Raw::of(place.at);
-        match place.size_class {
-            None => self.claim_large(raw),
-            Some(size_class) => {
-                let cursor = self.shared.cursor(size_class);
-                cursor.next.set(cursor.next.get() + size_class.cell_bytes());
-            }
+        if let Some((cursor, cell)) = place.cell {
+            cursor.next.set(cursor.next.get() + cell);
+        }
+        if place.is_old {
+            self.claim_old(raw);
         }
         raw
     }
 
-    /// A new large object is old at once: all its cards are marked, for what it was
+    /// A new object that is old at once: all its cards are marked, for what it was
     /// filled with may be young.
     #[cold]
-    fn claim_large(&self, raw: Raw) {
+    fn claim_old(&self, raw: Raw) {
         if self.heap.generations.has_cards() {
             let end = raw.offset() + self.heap.space.footprint(raw);
-            for offset in (raw.offset()..end).step_by(CARD) {
-                mark_card(self.shared.base, offset);
+            for card in raw.offset() / CARD..end.div_ceil(CARD) {
+                mark_card(self.shared.base, card * CARD);
             }
         }
     }
@@ -288,7 +285,7 @@ impl<'a> Mutator<'a> {
         bytes: usize,
         class: u32,
         site: Site,
-    ) -> Result<Place, OutOfMemory> {
+    ) -> Result<Place<'a>, OutOfMemory> {
         self.before_refill(bytes)?;
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
@@ -299,10 +296,14 @@ impl<'a> Mutator<'a> {
                     }
                     return Ok(Place {
                         at: self.shared.base.object(raw),
-                        size_class: None,
+                        cell: None,
+                        is_old: true,
                     });
                 }
-                Err(refusal) => self.collect_for(bytes, refusal, &mut tried)?,
+                // Be it that nothing was collected: then the heap grows.
+                Err(refusal) => {
+                    let _ = self.collect_for(bytes, refusal, &mut tried)?;
+                }
             }
             demand = Demand::Collected;
         }
@@ -310,36 +311,60 @@ impl<'a> Mutator<'a> {
 
     /// Gets fresh room for the size class, collecting if need be.
     #[cold]
-    fn refill(&mut self, size_class: SizeClass, class: u32, site: Site) -> Result<(), OutOfMemory> {
+    fn refill(
+        &mut self,
+        size_class: SizeClass,
+        class: u32,
+        site: Site,
+    ) -> Result<Place<'a>, OutOfMemory> {
         let cell = size_class.cell_bytes();
-        if self.shared.cursor(size_class).uncut() {
+        let cursor = self.shared.cursor(size_class);
+        if cursor.uncut() {
             self.sample(class, site);
-            if self.shared.cursor(size_class).rest() >= cell {
-                return Ok(());
+            if cursor.rest() >= cell {
+                return Ok(Place::next(cursor, cell));
             }
         }
         self.before_refill(cell)?;
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
             // A finalizer that ran meanwhile may have found room.
-            let cursor = self.shared.cursor(size_class);
             cursor.uncut();
             if cursor.rest() >= cell {
-                return Ok(());
+                return Ok(Place::next(cursor, cell));
             }
-            let Err(refusal) = self.heap.refill(self.shared, size_class, demand) else {
+            let Err(mut refusal) = self.heap.refill(self.shared, size_class, demand) else {
                 break;
             };
-            self.collect_for(cell, refusal, &mut tried)?;
-            demand = Demand::Collected;
+            // Where the nursery is full and is not to be collected, objects are old from the beginning.
+            let is_young = self.heap.generations.has_cards() && refusal == Refusal::CollectionDue;
+            let old = &self.shared.cursors[size_class.0 as usize + 1];
+            if is_young && (old.rest() >= cell || demand == Demand::Collected) {
+                match self.old_room(size_class) {
+                    Ok(()) => return Ok(Place::next(old, cell).old()),
+                    Err(full) => refusal = full,
+                }
+            }
+            demand = match self.collect_for(cell, refusal, &mut tried)? {
+                // What is young has been collected: there is room for what is young.
+                Ok(()) if is_young => Demand::Usual,
+                Ok(()) | Err(CalledOff) => Demand::Collected,
+            };
         }
-        if self
-            .shared
-            .choose_sample(self.shared.cursor(size_class), cell)
-        {
+        if self.shared.choose_sample(cursor, cell) {
             self.sample(class, site);
         }
-        Ok(())
+        Ok(Place::next(cursor, cell))
+    }
+
+    /// Sees to it that a mutator that otherwise allocates in the nursery has room in the mature space.
+    fn old_room(&self, size_class: SizeClass) -> Result<(), Refusal> {
+        let cursor = &self.shared.cursors[size_class.0 as usize + 1];
+        if cursor.rest() >= size_class.cell_bytes() {
+            return Ok(());
+        }
+        let space = &self.heap.space;
+        space.refill(cursor, size_class, Demand::Collected)
     }
 
     /// Takes note of where an object is allocated, on behalf of all that are.
@@ -360,8 +385,9 @@ impl<'a> Mutator<'a> {
                     true => Kind::Full,
                     false => Kind::Nursery,
                 };
-                self.heap
-                    .collect_with(self.shared, Request::new(kind, Cause::Zeal));
+                let request = Request::new(kind, Cause::Zeal);
+                // If it is called off, the next one will do.
+                let _ = self.heap.collect_with(self.shared, request);
                 self.heap.finish(self);
             } else {
                 self.shared.zeal_countdown.set(left - 1);
@@ -370,13 +396,14 @@ impl<'a> Mutator<'a> {
         Ok(())
     }
 
-    /// Collects because `bytes` were refused; an error once that has not helped.
+    /// Collects because `bytes` were refused; an error once that has not helped. What it answers otherwise is
+    /// whether the collection was called off: then the heap has to grow.
     fn collect_for(
         &mut self,
         bytes: usize,
         refusal: Refusal,
         tried: &mut Option<u64>,
-    ) -> Result<(), OutOfMemory> {
+    ) -> Result<Result<(), CalledOff>, OutOfMemory> {
         let kind = self.heap.generations.kind_for(bytes, refusal);
         if refusal == Refusal::Full {
             // Only a full collection that began after the first refusal counts.
@@ -387,20 +414,51 @@ impl<'a> Mutator<'a> {
         }
         let request = Request {
             bytes,
+            loss: match refusal {
+                Refusal::CollectionDue => Loss::Delay,
+                Refusal::Full => Loss::Error,
+            },
             ..Request::new(kind, Cause::Allocation)
         };
-        let outcome = self.heap.collect_with(self.shared, request);
+        let outcome = match self.heap.collect_with(self.shared, request) {
+            Ok(outcome) => outcome,
+            Err(CalledOff) if refusal == Refusal::Full => {
+                return Err(self.heap.uncollected(bytes));
+            }
+            Err(CalledOff) => return Ok(Err(CalledOff)),
+        };
         self.heap.finish(self);
         if outcome.over_limit {
             return Err(self.heap.out_of_memory(self, bytes));
         }
-        Ok(())
+        Ok(Ok(()))
     }
 }
 
 /// Room for an object, found but not yet taken.
-struct Place {
+struct Place<'a> {
     at: *mut u8,
-    /// `None` for a large object.
-    size_class: Option<SizeClass>,
+    /// Where a small object gets its cell, and the bytes of that.
+    cell: Option<(&'a Cursor, usize)>,
+    /// Whether the object is old from the beginning, in a heap that has generations.
+    is_old: bool,
+}
+
+impl<'a> Place<'a> {
+    /// The next cell of a cursor that has room for it.
+    #[inline]
+    fn next(cursor: &'a Cursor, cell: usize) -> Self {
+        Self {
+            at: std::ptr::with_exposed_provenance_mut(cursor.next.get()),
+            cell: Some((cursor, cell)),
+            is_old: false,
+        }
+    }
+
+    fn old(self) -> Self {
+        Self {
+            is_old: true,
+            ..self
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::heap::{Heap, HeapInner};
 use crate::raw::memory::address::Base;
 use crate::raw::memory::sizes::SizeClass;
 use crate::raw::mutators::mutator::{Mutator, MutatorShared};
+use crate::waits::CalledOff;
 
 impl HeapInner {
     /// Lets every address of the region lead here.
@@ -68,6 +69,8 @@ impl Heap {
     pub fn attach(&self, name: impl Into<String>) -> Result<Mutator<'_>, AttachError> {
         let place = Location::caller();
         let heap = self.inner();
+        // Before anything is looked at: it is the caller's code, which may attach this thread itself.
+        let name = name.into();
         if heap.safepoints.is_stopped_by_me() {
             return Err(AttachError::WorldStopped);
         }
@@ -75,12 +78,9 @@ impl Heap {
         if let Some(rival) = heap.mutator_of(thread) {
             return Err(AttachError::AlreadyAttached(rival));
         }
-        let shared = Arc::new(MutatorShared::new(
-            heap,
-            name.into(),
-            heap.config.max_locals,
-        ));
-        heap.safepoints.enter(&shared.runs);
+        let shared = Arc::new(MutatorShared::new(heap, name, heap.config.max_locals));
+        let entered = heap.safepoints.attach(&shared.runs);
+        entered.map_err(|CalledOff| AttachError::Deadlock)?;
         // What it copied of the heap's state before it ran may be out of date.
         shared.epoch.set(heap.space.epoch());
         heap.mutators.lock().unwrap().push(shared.clone());

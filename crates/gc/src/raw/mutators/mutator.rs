@@ -509,6 +509,19 @@ impl<'a> Mutator<'a> {
 
     /// Runs `f`, which may wait for locks or I/O, without delaying collections.
     ///
+    /// A thread that uses several heaps does the same in those that it does not use for a while. It runs
+    /// in all of them, may hold references into all of them, and so no collection of one can begin before it has
+    /// come to a safepoint there. Two threads, each of which wants to collect one heap while it runs in the other's,
+    /// would wait for each other for ever. That is noticed: where an allocation wants a collection the heap
+    /// grows instead, up to its limit; what the program asks for, such as [`Mutator::collect`], panics if nothing
+    /// else gives way. Inside `blocked` it cannot happen:
+    ///
+    /// ```
+    /// # let heaps = [(); 2].map(|()| heaphound_gc::Heap::builder().build().unwrap());
+    /// # let [mut orders, mut cache] = heaps.each_ref().map(|it| it.attach("main").unwrap());
+    /// orders.blocked(|| cache.collect());
+    /// ```
+    ///
     /// # Panics
     /// If `f` attaches this thread to the heap and does not detach it.
     pub fn blocked<R>(&mut self, f: impl FnOnce() -> R) -> R {
@@ -531,16 +544,22 @@ impl<'a> Mutator<'a> {
 
     /// Collects the whole heap now, sweeps it completely, and runs the finalizers and
     /// drops of what has died.
+    ///
+    /// # Panics
+    /// If threads that use several heaps would wait for each other for ever; see [`Mutator::blocked`].
     pub fn collect(&mut self) {
         self.heap
-            .collect_with(self.shared, Request::new(Kind::Full, Cause::Request));
+            .collect_or_panic(self.shared, Request::new(Kind::Full, Cause::Request));
         self.heap.finish(self);
     }
 
     /// Collects the nursery now; the whole heap where there is no nursery.
+    ///
+    /// # Panics
+    /// As for [`Mutator::collect`].
     pub fn collect_nursery(&mut self) {
         self.heap
-            .collect_with(self.shared, Request::new(Kind::Nursery, Cause::Request));
+            .collect_or_panic(self.shared, Request::new(Kind::Nursery, Cause::Request));
         self.heap.finish(self);
     }
 }

@@ -64,6 +64,7 @@ unsafe impl<T: Managed + ?Sized> Managed for RefArray<T> {
         superclass: None,
         interfaces: &[],
         fields: &[],
+        caption: None,
         drop: None,
     };
 
@@ -88,6 +89,7 @@ unsafe impl<T: Plain> Managed for PlainArray<T> {
         superclass: None,
         interfaces: &[],
         fields: &[],
+        caption: None,
         drop: None,
     };
 
@@ -112,6 +114,7 @@ unsafe impl Managed for Str {
         superclass: None,
         interfaces: &[],
         fields: &[],
+        caption: None,
         drop: None,
     };
 
@@ -320,7 +323,10 @@ impl<'a> Mutator<'a> {
 
     fn check_len(&mut self, len: usize, each: usize) -> Result<(), OutOfMemory> {
         let bytes = len.saturating_mul(each);
-        if len > MAX_LEN || bytes > self.heap.space.limit() {
+        if len > MAX_LEN {
+            return Err(self.heap.too_long(len, MAX_LEN, bytes));
+        }
+        if bytes > self.heap.space.limit() {
             return Err(self.heap.out_of_memory(self, bytes));
         }
         Ok(())

@@ -70,6 +70,7 @@ macro_rules! managed {
                 superclass: None,
                 interfaces: &[],
                 fields: $fields,
+                caption: None,
                 drop: None,
             };
 

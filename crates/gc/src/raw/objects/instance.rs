@@ -21,7 +21,9 @@ use crate::interface::{DynInterface, Supertypes, sealed};
 use crate::raw::memory::address::Base;
 use crate::raw::mutators::mutator::{Local, Mutator};
 use crate::raw::objects::header::Header;
-use crate::raw::objects::layout::{ELEMENTS_OFFSET, LENGTH_OFFSET, array_len, refs_bytes};
+use crate::raw::objects::layout::{
+    ELEMENTS_OFFSET, LENGTH_OFFSET, MAX_FIXED_BYTES, array_len, refs_bytes,
+};
 use crate::raw::objects::object::{Descriptor, Managed, Object, Shape};
 use crate::raw::objects::plain::Plain;
 use crate::raw::objects::slot::Slot;
@@ -46,6 +48,7 @@ unsafe impl Managed for Instance {
         superclass: None,
         interfaces: &[],
         fields: &[],
+        caption: None,
         drop: None,
     };
 
@@ -176,7 +179,14 @@ pub struct ClassBuilder<'h> {
     interfaces: Supertypes,
     slots: Vec<String>,
     plain: Vec<(String, PlainKind)>,
+    caption: Option<String>,
 }
+
+/// The most slots of a dynamic class.
+const MAX_SLOTS: usize = 8192;
+
+/// The most plain fields of a dynamic class: their size must fit the bits of its trace word.
+const MAX_PLAIN: usize = MAX_FIXED_BYTES / 8;
 
 /// Why a dynamic class was not defined.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -192,6 +202,8 @@ pub enum ClassError {
     ForeignInterface(String),
     /// The class implements this interface already.
     DuplicateInterface(String),
+    /// What was to be the caption is none of the fields.
+    UnknownCaption(String),
     /// There are too many slots or plain fields.
     TooLarge,
     /// There are too many classes.
@@ -212,7 +224,13 @@ impl std::fmt::Display for ClassError {
                 write!(f, "interface `{name}` is a class of another heap")
             }
             Self::DuplicateInterface(name) => write!(f, "interface `{name}` is named twice"),
-            Self::TooLarge => write!(f, "a dynamic class has at most 8,192 fields of each sort"),
+            Self::UnknownCaption(name) => {
+                write!(f, "the caption `{name}` is none of the fields")
+            }
+            Self::TooLarge => write!(
+                f,
+                "a dynamic class has at most {MAX_SLOTS} slots and {MAX_PLAIN} plain fields"
+            ),
             Self::TooMany(error) => error.fmt(f),
         }
     }
@@ -231,6 +249,7 @@ impl Heap {
             interfaces: Supertypes::default(),
             slots: Vec::new(),
             plain: Vec::new(),
+            caption: None,
         }
     }
 }
@@ -288,10 +307,17 @@ impl ClassBuilder<'_> {
         self
     }
 
+    /// Shows a field beside the names of instances in reports: `Window#2 (title="preferences")`. It
+    /// is plain data, or a slot that refers to a string. Without one, that of the superclass is
+    /// shown.
+    pub fn caption(mut self, field: impl Into<String>) -> Self {
+        self.caption = Some(field.into());
+        self
+    }
+
     /// Defines the class.
     pub fn define(self) -> Result<DynClass, ClassError> {
-        const MOST: usize = 8192;
-        if self.slots.len() > MOST || self.plain.len() > MOST {
+        if self.slots.len() > MAX_SLOTS || self.plain.len() > MAX_PLAIN {
             return Err(ClassError::TooLarge);
         }
         let (slots, plain) = (self.slots.len(), self.plain.len());
@@ -325,6 +351,14 @@ impl ClassBuilder<'_> {
         if let Some(twice) = fields.iter().find(|field| !names.insert(&field.name)) {
             return Err(ClassError::DuplicateField(twice.name.clone()));
         }
+        let above = self.superclass.map(|id| &self.heap.classes.get(id).info);
+        let caption = match self.caption {
+            None => above.and_then(|it| it.caption),
+            Some(name) => match fields.iter().position(|field| field.name == name) {
+                Some(place) => Some(place as u32),
+                None => return Err(ClassError::UnknownCaption(name)),
+            },
+        };
         let info = ClassInfo {
             id: ClassId(0),
             name: self.name,
@@ -333,6 +367,7 @@ impl ClassBuilder<'_> {
             is_interface: false,
             fields,
             elements: None,
+            caption,
         };
         let info = self.heap.classes.define(info, 8 * plain);
         let info = info.map_err(ClassError::TooMany)?;

@@ -94,7 +94,19 @@ impl HeapInner {
                 });
             }
         });
-        count
+        count + self.take_back_finalizers(target)
+    }
+
+    /// An object that waits for its finalizers is alive again: they wait for its next death, that
+    /// none of them is called with another reference to it. Returns how many there are.
+    fn take_back_finalizers(&self, target: Raw) -> usize {
+        let mut watched = self.watched.lock().unwrap();
+        let waiting = &mut self.pending.lock().unwrap().finalizers;
+        let back = waiting.extract_if(.., |(cell, _)| Raw(cell.load(Relaxed)) == target);
+        let before = watched.old.finalizers.len();
+        let back = back.map(|(_, finalizer)| (target, finalizer));
+        watched.old.finalizers.extend(back);
+        watched.old.finalizers.len() - before
     }
 
     /// Why a reference is invalid, if it is.
@@ -192,7 +204,11 @@ mod tests {
                 let heap = options.zeal(2).build().unwrap();
                 // Nobody touches these pages, so that they take no memory.
                 let pages = (skipped - MATURE_START) / PAGE;
-                let pages = heap.inner().space.pages.take(pages as u32, Use::Large);
+                let pages = heap
+                    .inner()
+                    .space
+                    .pages
+                    .take(pages as u32, Use::Large, true);
                 pages.expect("address space for twice the limit");
                 let mut m = heap.attach("main").unwrap();
                 let array = m.alloc_refs::<Object>(10_000).unwrap();

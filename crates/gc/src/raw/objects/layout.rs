@@ -37,7 +37,7 @@ pub(crate) enum Slots {
     Listed,
 }
 
-/// The largest struct: the fixed size must fit its bits.
+/// The largest struct, and the largest plain part of an instance: the fixed size must fit its bits.
 pub(crate) const MAX_FIXED_BYTES: usize = ((1 << 13) - 1) * GRANULE;
 
 const WATCHED: u64 = 1 << 15;
@@ -68,6 +68,9 @@ impl Trace {
                 } else {
                     Self(granules | 3)
                 }
+            }
+            Shape::Refs if tail > MAX_FIXED_BYTES => {
+                panic!("an instance with {tail} bytes of plain data")
             }
             Shape::Refs => Self::array(2, ELEMENTS_OFFSET, tail.div_ceil(GRANULE), 1),
             Shape::Plain(kind) => {

@@ -1,6 +1,8 @@
 //! Objects as bytes: headers, layouts, slots, and the ready-made classes and handles.
 
 pub(crate) mod array;
+#[doc(hidden)]
+pub mod derived;
 pub(crate) mod ephemeron;
 pub(crate) mod handle;
 pub(crate) mod header;

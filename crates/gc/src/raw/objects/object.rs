@@ -11,6 +11,7 @@ use crate::interface::{Interface, InterfaceDescriptor};
 use crate::raw::memory::address::{Base, Raw};
 use crate::raw::mutators::mutator::Local;
 use crate::raw::objects::header::{HashState, Header};
+use crate::raw::objects::layout::MAX_FIXED_BYTES;
 
 /// A type whose values live in a managed heap and are reached through references.
 ///
@@ -168,6 +169,8 @@ pub struct Descriptor {
     pub interfaces: &'static [InterfaceDescriptor],
     /// Its own fields, in declaration order.
     pub fields: &'static [FieldDescriptor],
+    /// The field that reports show beside the names of instances, an index into `fields`.
+    pub caption: Option<usize>,
     /// Drops the owned fields, its own and inherited.
     pub drop: Option<unsafe fn(*mut u8)>,
 }
@@ -195,6 +198,22 @@ pub enum Shape {
     Plain(PlainKind),
     /// A length, then that many bytes of UTF-8.
     Text,
+}
+
+impl Shape {
+    /// The shape of a managed struct.
+    #[doc(hidden)]
+    pub const fn of_struct<T>() -> Self {
+        assert!(
+            align_of::<T>() == 8,
+            "a managed struct's alignment is that of its header"
+        );
+        assert!(
+            size_of::<T>() <= MAX_FIXED_BYTES,
+            "a managed struct has at most 65,528 bytes"
+        );
+        Self::Fixed(size_of::<T>())
+    }
 }
 
 /// An object of any class.
@@ -294,6 +313,7 @@ unsafe impl Managed for Object {
         superclass: None,
         interfaces: &[],
         fields: &[],
+        caption: None,
         drop: None,
     };
 
@@ -306,6 +326,7 @@ unsafe impl Managed for Object {
 
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{:x}", self.class().name, self.raw().0)
+        let number = self.heap().names.number(self.raw());
+        write!(f, "{}#{number}", self.class().name)
     }
 }

@@ -682,7 +682,7 @@ impl Mutator<'_> {
             look: Some(f),
             result: None,
         };
-        heap.collect_with(
+        heap.collect_or_panic(
             shared,
             Request {
                 check: Some(&mut look),

@@ -214,7 +214,25 @@ impl<'v> StoppedHeap<'v> {
                 all.roots.push((root.clone(), Number(number)));
             }
         });
+        all.numbers = self.numbers(&map, objects);
         all.trusted()
+    }
+
+    /// The numbers in the names of objects, that each is called as in findings; none if nobody has
+    /// mentioned one.
+    fn numbers(&self, map: &Map, objects: usize) -> Vec<u64> {
+        let (first, given) = self.heap.names.for_capture(objects);
+        let given = given.into_iter();
+        let given = given.filter_map(|(raw, number)| Some((map.number(raw)?, number)));
+        let given: Vec<(u32, u64)> = given.collect();
+        if given.is_empty() && first == 1 {
+            return Vec::new();
+        }
+        let mut numbers: Vec<u64> = (first..first + objects as u64).collect();
+        for (object, number) in given {
+            numbers[object as usize] = number;
+        }
+        numbers
     }
 
     /// Sets the bit of each live object. Returns how many edges they have, more or less.

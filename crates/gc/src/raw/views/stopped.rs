@@ -23,6 +23,7 @@ use crate::raw::objects::layout::{
 };
 use crate::raw::objects::object::Object;
 use crate::raw::views::asked::{Ridden, Subject};
+use crate::waits::{CalledOff, Loss};
 
 /// An object of a stopped heap. Means nothing once the heap runs again, and
 /// nobody can make one.
@@ -449,7 +450,7 @@ impl<'v, S> HeapView for StoppedHeap<'v, S> {
 
     fn name_of(&self, object: ObjectId<'v>) -> String {
         let class = &self.class(self.class_of(object)).name;
-        format!("{class}@{:x}", object.0.0)
+        format!("{class}#{}", self.heap.names.number(object.0))
     }
 }
 
@@ -479,11 +480,25 @@ impl<'v, S> StoppedHeap<'v, S> {
 impl Mutator<'_> {
     /// Stops the world and looks at the heap. Objects that died since the last
     /// collection are not shown, for nothing reaches them.
+    ///
+    /// # Panics
+    /// If threads that use several heaps would wait for each other for ever; see [`Mutator::blocked`].
     pub fn inspect<R>(&mut self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
-        self.heap.with_stopped_world(self.shared, || {
-            self.heap.prune_handles();
-            // SAFETY: `with_stopped_world` keeps the world stopped meanwhile.
-            f(&unsafe { StoppedHeap::new(self.heap, Some(self.shared)) })
+        self.try_inspect(Loss::Panic, f)
+            .unwrap_or_else(|called_off| panic!("{called_off}"))
+    }
+
+    /// The same, unless threads would wait for each other for ever.
+    pub(crate) fn try_inspect<R>(
+        &mut self,
+        loss: Loss,
+        f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R,
+    ) -> Result<R, CalledOff> {
+        let heap = self.heap;
+        heap.try_with_stopped_world(self.shared, loss, || {
+            heap.prune_handles();
+            // SAFETY: `try_with_stopped_world` keeps the world stopped meanwhile.
+            f(&unsafe { StoppedHeap::new(heap, Some(self.shared)) })
         })
     }
 }

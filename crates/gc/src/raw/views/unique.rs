@@ -16,7 +16,9 @@ impl Mutator<'_> {
     /// Others are slots of any kind, statics, root handles, pins, weak handles,
     /// thread objects and locals, also those of this thread (a copy of `keep` is the
     /// same local). A handle and its clones count as one. With a pin goes its promise: the
-    /// object may move. A weak-keyed map forgets the object if it was a key.
+    /// object may move. A weak-keyed map forgets the object if it was a key. A finalizer that
+    /// waits to be called with the object is a reference, too: it waits for the object's next death
+    /// instead.
     ///
     /// Collects the whole heap first.
     ///

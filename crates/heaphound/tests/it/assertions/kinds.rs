@@ -68,13 +68,16 @@ fn node<'a>(m: &mut Mutator<'a>, next: Option<Local<'a, Node>>) -> Local<'a, Nod
     m.alloc(NodeInit { next, other: None }).unwrap()
 }
 
-/// Paths of a finding, the numbers in objects' names taken out.
+/// Paths of a finding, the numbers in objects' names and the scopes of locals taken out.
 fn paths(finding: &Finding) -> Vec<String> {
     let paths = finding.evidence.iter().map(|it| it.path.to_string());
     let plain = |path: String| {
         let mut words: Vec<String> = path.split(' ').map(String::from).collect();
+        if words[1] == "@" {
+            words.drain(1..3);
+        }
         for word in &mut words {
-            if let Some(at) = word.find('@') {
+            if let Some(at) = word.find('#') {
                 word.truncate(at);
             }
         }
@@ -392,7 +395,7 @@ fn a_program_can_be_halted_by_errors() {
     assert!(
         error
             .to_string()
-            .starts_with("the program is halted: error: Node@")
+            .starts_with("the program is halted: error: Node#")
     );
 }
 

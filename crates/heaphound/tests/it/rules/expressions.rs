@@ -2,7 +2,7 @@
 
 use heaphound::deal::expr::Answer;
 use heaphound::{
-    Evaluate, EvaluateError, Header, Heap, Managed, RefArray, Root, Slot, Str, Var, evaluate,
+    Evaluate, EvaluateError, Header, Heap, Managed, RefArray, Root, Slot, Str, Var, deal, evaluate,
 };
 
 #[derive(Managed)]
@@ -67,7 +67,9 @@ fn what_cannot_be_answered_says_why() {
     let mut m = heap.attach("main").unwrap();
     let a = m.alloc(node(7, None)).unwrap();
     let none: Option<Root<Node>> = None;
-    assert_eq!(m.holds("reach(a).is_empty()", &[("a", &none)]), Ok(true));
+    assert_eq!(m.holds("a == null", &[("a", &none)]), Ok(true));
+    let null = m.holds("reach(a).is_empty()", &[("a", &none)]).unwrap_err();
+    assert!(null.to_string().contains("this is null"), "{null}");
     assert_eq!(
         m.holds("reach(a)", &[("a", &a)]),
         Err(EvaluateError::NotATruth)
@@ -81,4 +83,49 @@ fn what_cannot_be_answered_says_why() {
     assert!(null.to_string().contains("read of null"), "{null}");
     let rule = m.holds("assertion(forall Node x: x.value > 0)", &[]);
     assert_eq!(rule, Err(EvaluateError::NotAnExpression));
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Tree {
+    header: Header,
+    left: Slot<Tree>,
+    right: Slot<Tree>,
+    parent: Slot<Tree>,
+}
+
+#[test]
+fn a_tree_with_parents_is_unshared_by_its_children() {
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let none = TreeInit {
+        left: None,
+        right: None,
+        parent: None,
+    };
+    let leaf = m.alloc(none).unwrap();
+    let top = m
+        .alloc(TreeInit {
+            left: Some(leaf),
+            right: None,
+            parent: None,
+        })
+        .unwrap();
+    m[leaf].parent.set(Some(&m[top]));
+    let other = m
+        .alloc(TreeInit {
+            left: None,
+            right: None,
+            parent: Some(top),
+        })
+        .unwrap();
+    m[top].right.set(Some(&m[other]));
+    let mut all = deal!(m, "unshared(Tree)");
+    let mut children = deal!(m, "unshared(Tree by left, right)");
+    assert_eq!(all.check(&mut m).unwrap().len(), 1);
+    assert!(children.check(&mut m).unwrap().is_empty());
+    m[other].left.set(Some(&m[leaf]));
+    let found = children.check(&mut m).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].objects.len(), 1);
 }

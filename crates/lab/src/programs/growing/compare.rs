@@ -1,21 +1,21 @@
 //! Eclipse's comparison editor, bug 115789: each comparison opens an editor on a tree of
 //! differences. The navigation history counts who uses an editor's input, and keeps it until
-//! nothing does. Where an entry of the history is merged into the one before, as it is when the same
+//! nobody does. Where an entry of the history is merged into the one before, as it is when the same
 //! editor is visited twice in a row, its use is not counted down.
 
 use heaphound::{Bytes, Header, Local, Managed, Mutator, Ref, RefArray, Slot, Str, Var};
 
 use super::{Each, Work};
-use crate::programs::vector::ArrayList;
 use crate::programs::{Outcome, Random};
 
 #[derive(Managed)]
 #[repr(C)]
 struct NavigationHistory {
     header: Header,
-    /// The places that were visited last, oldest first.
-    history: Ref<ArrayList>,
-    editors: Ref<ArrayList>,
+    /// The places that were visited last, a ring.
+    entries: Ref<RefArray<HistoryEntry>>,
+    next: Var<u64>,
+    editors: Slot<EditorInfo>,
 }
 
 #[derive(Managed)]
@@ -33,6 +33,7 @@ struct EditorInfo {
     header: Header,
     uses: Var<u64>,
     input: Ref<CompareInput>,
+    next: Slot<EditorInfo>,
 }
 
 #[derive(Managed)]
@@ -71,16 +72,18 @@ const TEXT: u64 = 400;
 
 pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     let mut m = m.scope();
-    let init = NavigationHistoryInit {
-        history: ArrayList::new(&mut m),
-        editors: ArrayList::new(&mut m),
-    };
-    let history = m.alloc(init).expect("room");
+    let entries = REMEMBERED * work.scale;
+    let entries = m.alloc_refs::<HistoryEntry>(entries).expect("room");
+    let history = m.alloc(NavigationHistoryInit {
+        entries,
+        next: 0,
+        editors: None,
+    });
+    let history = history.expect("room");
     m.static_root::<NavigationHistory>("history")
         .set(&m, Some(&m[history]));
     let mut workbench = Workbench {
         history,
-        remembered: REMEMBERED * work.scale,
         random: Random::new(9),
         leak: work.leak,
         outcome: Outcome::default(),
@@ -96,7 +99,6 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
 
 struct Workbench<'a> {
     history: Local<'a, NavigationHistory>,
-    remembered: usize,
     random: Random,
     leak: bool,
     outcome: Outcome,
@@ -106,9 +108,14 @@ impl Workbench<'_> {
     /// Compares two versions, looks at some differences and closes the editor.
     fn compare(&mut self, m: &mut Mutator<'_>) {
         let input = self.input(m);
-        let info = m.alloc(EditorInfoInit { uses: 0, input }).expect("room");
-        let editors = m.local(m[self.history].editors.get());
-        ArrayList::push(m, editors, info);
+        let next = m[self.history].editors.get().map(|info| m.local(info));
+        let info = m.alloc(EditorInfoInit {
+            uses: 0,
+            input,
+            next,
+        });
+        let info = info.expect("room");
+        m[self.history].editors.set(Some(&m[info]));
         for _ in 0..1 + self.random.below(3) {
             self.visit(&mut m.scope(), info);
         }
@@ -124,27 +131,28 @@ impl Workbench<'_> {
         count(&m[info], 1);
         let info = m.local(&m[info]);
         let entry = m.alloc(HistoryEntryInit { line, info }).expect("room");
-        let history = m.local(m[self.history].history.get());
-        let last = m[history].len().checked_sub(1);
-        let before = last.and_then(|last| m[history].get::<HistoryEntry>(last));
-        if before.is_some_and(|it| std::ptr::eq(it.info.get(), &m[info])) {
-            m[history].set(last.expect("just seen"), &m[entry]);
+        let history = &m[self.history];
+        let entries = history.entries.get();
+        let next = history.next.get();
+        let at = |number: u64| &entries[number as usize % entries.len()];
+        let last = next.checked_sub(1).and_then(|last| at(last).get());
+        if last.is_some_and(|last| std::ptr::eq(last.info.get(), &m[info])) {
+            at(next - 1).set(Some(&m[entry]));
             // The entry that was there is gone.
             if !self.leak {
                 count(&m[info], -1);
             }
             return;
         }
-        ArrayList::push(m, history, entry);
-        if m[history].len() > self.remembered {
-            let oldest = m[history].get::<HistoryEntry>(0).expect("it is full");
+        if let Some(oldest) = at(next).get() {
             let info = oldest.info.get();
             count(info, -1);
             if info.uses.get() == 0 {
-                m[self.history].forget(info);
+                history.forget(info);
             }
-            m[history].remove(0);
         }
+        at(next).set(Some(&m[entry]));
+        history.next.set(next + 1);
     }
 
     fn input<'a>(&mut self, m: &mut Mutator<'a>) -> Local<'a, CompareInput> {
@@ -196,16 +204,15 @@ impl Workbench<'_> {
 }
 
 impl NavigationHistory {
-    /// Drops an editor's input that nothing uses.
+    /// Drops an editor's input that nobody uses.
     fn forget(&self, info: &EditorInfo) {
-        let editors = self.editors.get();
-        let mut all = 0..editors.len();
-        let is_it = |at: &usize| {
-            let other = editors.get::<EditorInfo>(*at);
-            other.is_some_and(|it| std::ptr::eq(it, info))
-        };
-        if let Some(at) = all.find(is_it) {
-            editors.remove(at);
+        let mut slot = &self.editors;
+        while let Some(other) = slot.get() {
+            if std::ptr::eq(other, info) {
+                slot.set(other.next.get());
+                return;
+            }
+            slot = &other.next;
         }
     }
 }

@@ -49,20 +49,10 @@ struct Token {
     next: Slot<Token>,
 }
 
-/// What a variable of a rule is bound to while a pattern is tried.
-#[derive(Managed)]
-#[repr(C)]
-struct Binding {
-    header: Header,
-    variable: u64,
-    subject: u64,
-    before: Slot<Binding>,
-}
-
 /// Kinds of facts: measured, checked, explained, concluded.
 const KINDS: u64 = 4;
 /// What is measured in a round.
-const MEASURED: usize = 25;
+const MEASURED: usize = 120;
 /// Subjects that measurements are about.
 const SUBJECTS: u64 = 40;
 /// Tokens that wait in a pattern.
@@ -144,14 +134,11 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns whether a fact and one of its kind that waits, about the same subject, make a
-    /// rule fire.
+    /// Whether a fact and one of its kind that waits, about the same subject, make a rule fire.
     fn fires(&mut self, m: &mut Mutator<'_>, fact: Local<'_, Fact>) -> bool {
         let kind = m[fact].kind as usize;
         let node = m[self.memory].network.get()[kind].get();
         let node = m.local(node.expect("all are there"));
-        let subject = m[fact].subject;
-        self.bind(&mut m.scope(), node, subject);
         let mut slot = &m[node].tokens;
         while let Some(token) = slot.get() {
             let other = token.fact.get();
@@ -176,21 +163,6 @@ impl Engine<'_> {
             self.expire(m, node);
         }
         false
-    }
-
-    /// Binds the variables of a rule, once for each token that is tried first.
-    fn bind(&mut self, m: &mut Mutator<'_>, node: Local<'_, PatternNode>, subject: u64) {
-        let mut before: Option<Local<'_, Binding>> = None;
-        for variable in 0..m[node].waiting.get().min(WAITING) {
-            let init = BindingInit {
-                variable,
-                subject,
-                before,
-            };
-            before = Some(m.alloc(init).expect("room"));
-        }
-        self.outcome
-            .note(before.map_or(0, |it| m[it].variable ^ m[it].subject));
     }
 
     /// What has waited longest does so in vain.

@@ -105,7 +105,7 @@ pub const GROWING: &[Growing] = &[
         name: "compare",
         about: "closing a comparison does not count down, so that the history keeps it",
         class: "DiffNode",
-        holder: ("NavigationHistory", "editors", "ArrayList"),
+        holder: ("NavigationHistory", "editors", "EditorInfo"),
         rounds: 300,
         run: compare::run,
     },

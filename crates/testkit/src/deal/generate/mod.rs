@@ -90,7 +90,7 @@ pub fn heaps() -> impl Strategy<Value = HeapPlan> {
         1 => Just(RootKind::Other),
         1 => Just(RootKind::Finalizer),
     ];
-    let host = || option::weighted(0.85, 0..1_000usize);
+    let host = || option::weighted(0.95, 0..1_000usize);
     let label = (0..12usize, 0..LABELS.len());
     let all = (
         vec(object, 1..=12),
@@ -136,6 +136,7 @@ pub fn classes() -> Vec<ClassInfo> {
             is_interface: false,
             fields,
             elements,
+            caption: None,
         });
         classes.len() - 1
     };

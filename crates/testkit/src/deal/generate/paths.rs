@@ -60,7 +60,7 @@ impl Text<'_> {
     /// Where a path can start. `x` is a logic variable in scope; most start there.
     pub fn start(&mut self) -> Typed {
         let count = self.variables.len();
-        if count > 0 && !self.choices.is_rare(4) {
+        if count > 0 && !self.choices.is_rare(8) {
             // The innermost most often.
             let nth = if self.choices.is_rare(3) {
                 self.choices.below(count)
@@ -76,21 +76,22 @@ impl Text<'_> {
     /// A host variable or name.
     pub fn host(&mut self) -> Typed {
         let all = self.all_classes();
-        match self.choices.below(10) {
-            0..=5 => {
+        // What is not there has no answer: few of those.
+        match self.choices.below(16) {
+            0..=11 => {
                 let name = HOSTS[self.choices.below(HOSTS.len())];
                 let classes = if name == "n" { vec![1, 2] } else { all };
                 typed(name.into(), classes)
             }
-            6 => typed(format!("static:s{}", self.choices.below(3)), all),
-            7 => {
+            12 => typed(format!("static:s{}", self.choices.below(3)), all),
+            13 => {
                 let index = self.choices.below(2);
                 typed(
                     format!("thread:\"t{}\"[{index}]", self.choices.below(2)),
                     all,
                 )
             }
-            8 => typed(format!("thread-object:t{}", self.choices.below(2)), all),
+            14 => typed(format!("thread-object:t{}", self.choices.below(2)), all),
             _ => {
                 let class = match self.choices.below(4) {
                     0 => self.choices.below(self.classes.len() - INTERFACES),

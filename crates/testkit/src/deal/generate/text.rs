@@ -258,14 +258,21 @@ impl Text<'_> {
         let has_source = self.choices.below(4) < 3;
         let exclusions = self.choices.below(3).max(!has_source as usize);
         let source = match has_source {
-            true if self.choices.below(2) == 0 => HOSTS[self.choices.below(HOSTS.len())].into(),
-            true => self.host_object().text,
+            true => self.end(2),
             false => String::new(),
         };
-        let exclusions: Vec<String> = (0..exclusions).map(|_| self.host_object().text).collect();
+        let exclusions: Vec<String> = (0..exclusions).map(|_| self.end(6)).collect();
         match exclusions.is_empty() {
             true => source,
             false => format!("{source} / {}", exclusions.join(", ")),
+        }
+    }
+
+    /// A source or an exclusion. Mostly a variable: what is null has no answer.
+    fn end(&mut self, rare: usize) -> String {
+        match self.choices.is_rare(rare) {
+            true => self.host_object().text,
+            false => HOSTS[self.choices.below(HOSTS.len())].into(),
         }
     }
 
@@ -350,7 +357,7 @@ impl Text<'_> {
     fn probe(&mut self, depth: usize) -> String {
         let one = self.thing();
         let other = self.thing();
-        match self.choices.below(12) {
+        match self.choices.below(13) {
             0 => format!("is_heap({one})"),
             1 => format!("is_shared({one})"),
             2 => format!("is_reachable({one}, {other})"),
@@ -365,6 +372,7 @@ impl Text<'_> {
             8 => format!("is_thread_owned({one})"),
             9 => format!("is_thread_stack_owned({one})"),
             10 => format!("is_thread_object_owned({one})"),
+            11 => format!("unique({one})"),
             _ => format!("{one}.is_alive()"),
         }
     }
@@ -372,10 +380,16 @@ impl Text<'_> {
     fn count(&mut self, depth: usize) -> String {
         let head = self.open();
         let body = self.formula(depth);
+        let value = self.path(Wanted::Number).text;
         self.variables.pop();
-        match self.choices.below(2) {
-            0 => format!("num_of {head}: {body}"),
-            _ => format!("\\num_of {head}; true; {body}"),
+        match self.choices.below(4) {
+            0 => format!("num_of {head}: ({body})"),
+            1 => format!("\\num_of {head}; true; ({body})"),
+            2 => format!("\\sum {head}; {body}; {value}"),
+            _ => {
+                let fold = ["min", "max"][self.choices.below(2)];
+                format!("\\{fold} {head}; {body}; {value}")
+            }
         }
     }
 
@@ -493,7 +507,14 @@ impl Text<'_> {
                 let most = self.choices.below(8);
                 format!("volume({class}) <= {} bytes", 24 * most)
             }
-            2 => format!("unshared({})", self.target()),
+            2 => match self.choices.below(2) {
+                0 => format!("unshared({})", self.target()),
+                _ => {
+                    let target = self.target();
+                    let slots = ["next", "\"[]\"", "next, \"[]\""][self.choices.below(3)];
+                    format!("unshared({target} by {slots})")
+                }
+            },
             3..=4 => format!("owned_by({}, {})", self.target(), self.target()),
             _ => format!("dead({})", self.target()),
         };

@@ -15,6 +15,10 @@ pub struct Mentions {
     pub asker_object: bool,
     /// Threads by name.
     pub threads: Vec<String>,
+    /// All threads, as objects that a quantifier finds, or that paths start at, avoid or pass.
+    pub quantified_threads: bool,
+    /// Sets of threads together with sets of other objects.
+    pub mixed_threads: bool,
 }
 
 /// What a statement mentions anywhere.
@@ -44,6 +48,29 @@ pub fn is_asker(path: &Path) -> bool {
     path.start == Start::Asker && path.steps.is_empty()
 }
 
+/// Whether an object can be in a set that is there as no thread.
+fn can_have_others(set: &Set) -> bool {
+    match set {
+        Set::Running | Set::ThreadReach(..) => false,
+        Set::Literal(paths) => !paths.is_empty(),
+        Set::Union(a, b) => can_have_others(a) || can_have_others(b),
+        Set::Intersection(a, b) => can_have_others(a) && can_have_others(b),
+        Set::Difference(a, _) => can_have_others(a),
+        _ => true,
+    }
+}
+
+/// Whether a thread can be in a set because it is one.
+fn can_have_threads(set: &Set) -> bool {
+    match set {
+        Set::Running | Set::ThreadReach(..) => true,
+        Set::Union(a, b) => can_have_threads(a) || can_have_threads(b),
+        Set::Intersection(a, b) => can_have_threads(a) && can_have_threads(b),
+        Set::Difference(a, _) => can_have_threads(a),
+        _ => false,
+    }
+}
+
 impl Mentions {
     fn gc(&mut self, assertion: &GcAssertion) {
         let mut target = |target: &Target| match target {
@@ -52,7 +79,7 @@ impl Mentions {
         };
         match assertion {
             GcAssertion::Instances(..) | GcAssertion::Volume(..) => {}
-            GcAssertion::Unshared(it) | GcAssertion::Dead(it) => target(it),
+            GcAssertion::Unshared(it, _) | GcAssertion::Dead(it) => target(it),
             GcAssertion::OwnedBy(owner, ownee) => {
                 target(owner);
                 target(ownee);
@@ -83,10 +110,15 @@ impl Mentions {
                 self.operand(&it.right);
             }
             Formula::In(path, set) => {
+                let is_variable = matches!(path.start, Start::Variable(_)) && path.steps.is_empty();
+                self.quantified_threads |= is_variable && can_have_threads(set);
+                let is_plain = matches!(**set, Set::Running | Set::ThreadReach(..));
+                self.mixed_threads |= can_have_threads(set) && !is_plain;
                 self.path(path);
                 self.set(set);
             }
             Formula::SameSet(a, b) => {
+                self.mixed(a, b);
                 self.set(a);
                 self.set(b);
             }
@@ -103,14 +135,26 @@ impl Mentions {
             Operand::Constant(_) | Operand::Count(_) => {}
             Operand::Path(path) => self.path(path),
             Operand::Size(set) => self.set(set),
+            Operand::Fold(_, _, of) => self.operand(of),
         }
     }
 
     fn source(&mut self, source: &Source) {
         match source {
             Source::Object(path) => self.path(path),
-            Source::Set(set) => self.set(set),
+            Source::Set(set) => self.objects(set),
         }
+    }
+
+    /// A set that is taken for its objects.
+    fn objects(&mut self, set: &Set) {
+        self.quantified_threads |= can_have_threads(set);
+        self.set(set);
+    }
+
+    fn mixed(&mut self, a: &Set, b: &Set) {
+        self.mixed_threads |= can_have_threads(a) && can_have_others(b);
+        self.mixed_threads |= can_have_threads(b) && can_have_others(a);
     }
 
     fn set(&mut self, set: &Set) {
@@ -124,15 +168,16 @@ impl Mentions {
             },
             Set::Reach(from, avoid) => {
                 self.source(from);
-                avoid.iter().for_each(|set| self.set(set));
+                avoid.iter().for_each(|set| self.objects(set));
             }
             Set::Pred(path) => self.path(path),
             Set::ThreadReach(path, avoid, _) => {
                 self.path(path);
-                avoid.iter().for_each(|set| self.set(set));
+                avoid.iter().for_each(|set| self.objects(set));
             }
             Set::Literal(paths) => paths.iter().for_each(|path| self.path(path)),
             Set::Union(a, b) | Set::Intersection(a, b) | Set::Difference(a, b) => {
+                self.mixed(a, b);
                 self.set(a);
                 self.set(b);
             }
@@ -141,7 +186,10 @@ impl Mentions {
 
     fn probe(&mut self, probe: &Probe) {
         match probe {
-            Probe::IsHeap(path) | Probe::IsShared(path) | Probe::IsUniqueOwner(path) => {
+            Probe::IsHeap(path)
+            | Probe::IsShared(path)
+            | Probe::IsUniqueOwner(path)
+            | Probe::IsUnique(path) => {
                 self.path(path);
             }
             Probe::IsReachable(a, b) | Probe::IsDisjoint(a, b) | Probe::IsObjectOwned(a, b) => {
@@ -150,7 +198,7 @@ impl Mentions {
             }
             Probe::ReachThrough(a, cut, b) => {
                 self.path(a);
-                self.set(cut);
+                self.objects(cut);
                 self.path(b);
             }
             Probe::IsThreadOwned(path, part) => {

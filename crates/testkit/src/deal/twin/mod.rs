@@ -15,6 +15,11 @@
 //!   of it follows from that: `pred(null)` is empty, `is_disjoint(null, o)` holds.
 //! - A value that the heap does not know is unlike everything, itself included.
 //! - A slot gives what is in it, however weakly it holds it.
+//! - What comes from outside is not null where something is asked of it: otherwise there is no answer.
+//! - A thread without a thread object is a member of `running()` and of `thread_reach(o)`, which counts.
+//!   No quantifier finds it: so there is no answer where one is to find threads.
+//! - `unique(o)` says that there is nothing to invalidate: one reference at most, however weak, leads
+//!   to it, those on the asker's stack left out.
 //! - `dom` of a set wants each path to meet one of its objects. Of `stack(t)` and `roots(t)`, as
 //!   table 2 has it, it wants each path to begin at the thread's stack, or at the thread.
 //! - Who mentions the asker needs one: otherwise there is no answer, whatever else is said.
@@ -62,7 +67,7 @@ pub enum Answer<O: Ord> {
     /// A value.
     Value(Item<O>),
     /// A set.
-    Set(BTreeSet<O>),
+    Set(Members<O>),
     /// There is none.
     Nothing(Reason),
 }
@@ -106,6 +111,22 @@ pub enum Sum {
     Float(f64),
 }
 
+/// What is in a set: objects, and threads without one, by their places in the heap's list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Members<O: Ord> {
+    /// The objects.
+    pub objects: BTreeSet<O>,
+    /// The threads that no object stands for.
+    pub threads: BTreeSet<usize>,
+}
+
+impl<O: Ord> From<BTreeSet<O>> for Members<O> {
+    fn from(objects: BTreeSet<O>) -> Self {
+        let threads = BTreeSet::new();
+        Self { objects, threads }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reason {
@@ -115,8 +136,10 @@ pub enum Reason {
     NoThreadObject(String),
     /// No running thread has that name.
     UnknownThread(String),
-    /// A dereference outside all quantifiers meets null, or an object without the field.
+    /// What comes from outside is null or lacks a field, and something is asked of it.
     Null,
+    /// Threads are taken for objects, and one has none that is its own.
+    ThreadWithoutObject,
 }
 
 /// What a path leads to, or a constant.
@@ -144,6 +167,20 @@ impl<O: PartialEq> PartialEq for Item<O> {
             (Self::Plain(a), Self::Plain(b)) => format!("{a:?}") == format!("{b:?}"),
             _ => false,
         }
+    }
+}
+
+impl Sum {
+    /// As a value: rounded once, if no integer holds it.
+    fn item<O>(self) -> Item<O> {
+        Item::Plain(match self {
+            Self::Float(value) => Value::Float(value),
+            Self::Exact(value) => match (u64::try_from(value), i64::try_from(value)) {
+                (Ok(value), _) => Value::Unsigned(value),
+                (_, Ok(value)) => Value::Signed(value),
+                _ => Value::Float(value as f64),
+            },
+        })
     }
 }
 
@@ -249,7 +286,18 @@ where
                 return Some(Reason::NoThreadObject(threads[asker].clone()));
             }
         }
-        let all = self.can_all(&self.program.dereferences, &Env::new());
+        let mut all_threads = 0..threads.len();
+        let is_alone = |it| self.graph.thread_object(it).map(|it| !self.is_shared(it));
+        let some_shared = all_threads.clone().any(|it| is_alone(it) == Some(false));
+        if mentioned.quantified_threads && all_threads.any(|it| is_alone(it) != Some(true))
+            || mentioned.mixed_threads && some_shared
+        {
+            return Some(Reason::ThreadWithoutObject);
+        }
+        let env = Env::new();
+        let all = self.can_all(&self.program.dereferences, &env);
+        let mut objects = self.program.objects.iter();
+        let all = all && objects.all(|it| self.object(it, &env).is_some());
         (!all).then_some(Reason::Null)
     }
 
@@ -275,7 +323,10 @@ where
             Statement::Formula(formula) => self.verdict(formula),
             Statement::Gc(assertion) => self.gc(assertion),
             Statement::Query(query) => Answer::Told(self.query(query)),
-            Statement::Value(operand) => Answer::Value(self.operand(operand, &Env::new())),
+            Statement::Value(operand) => match self.operand(operand, &Env::new()) {
+                Item::Plain(Value::Bool(truth)) => self.verdict(&Formula::Constant(truth)),
+                item => Answer::Value(item),
+            },
             Statement::Set(set) => Answer::Set(self.set(set, &Env::new())),
         }
     }
@@ -345,9 +396,9 @@ where
                     false => all,
                 }
             }
-            GcAssertion::Unshared(target) => {
+            GcAssertion::Unshared(target, slots) => {
                 let mut all = self.targets(target);
-                all.retain(|&object| self.references(object) > 1);
+                all.retain(|&object| self.references(object, slots) > 1);
                 all
             }
             GcAssertion::OwnedBy(owner, ownee) => {
@@ -390,15 +441,32 @@ where
         }
     }
 
-    /// How many statics, and slots of live objects that retain, refer to an object.
-    fn references(&self, object: V::Object) -> usize {
+    /// How many statics, and slots of live objects that retain, refer to an object. Of slots of some
+    /// names, if there are any.
+    fn references(&self, object: V::Object, names: &[String]) -> usize {
         let mut count = 0;
         self.world.view.for_each_root(|root, to| {
-            count += (root.kind == RootKind::Static && to == object) as usize;
+            count += (names.is_empty() && root.kind == RootKind::Static && to == object) as usize;
         });
         for &from in &self.live {
-            let slots = self.graph.slots(from).iter();
-            count += slots.filter(|slot| slot.1 == object).count();
+            let class = self.class_of(from);
+            let slots = self
+                .graph
+                .slots(from)
+                .iter()
+                .filter(|slot| slot.1 == object);
+            let named = slots.filter(|slot| match slot.0 {
+                _ if names.is_empty() => true,
+                Place::Field(index) => {
+                    let field = &class.fields[index as usize].name;
+                    names.iter().any(|name| {
+                        let inline = (0..100).any(|n| *field == format!("{name}[{n}]"));
+                        name == field || inline
+                    })
+                }
+                Place::Element(_) => names.iter().any(|it| it == "[]"),
+            });
+            count += named.count();
         }
         count
     }
@@ -528,7 +596,11 @@ where
             },
             Formula::In(path, set) => {
                 let set = self.set(set, env);
-                self.object(path, env).is_some_and(|it| set.contains(&it))
+                self.object(path, env).is_some_and(|it| {
+                    let mut threads = set.threads.iter();
+                    set.objects.contains(&it)
+                        || threads.any(|&thread| self.graph.thread_object(thread) == Some(it))
+                })
             }
             Formula::SameSet(a, b) => self.set(a, env) == self.set(b, env),
             Formula::Dom(above, below) => {
@@ -537,7 +609,7 @@ where
                     Source::Set(set) => match &**set {
                         Set::Stack(thread) => self.thread_dom(thread, Part::Stack, below, env),
                         Set::Roots(thread) => self.thread_dom(thread, Part::Both, below, env),
-                        set => self.dom(&Vec::from_iter(self.set(set, env)), below),
+                        set => self.dom(&Vec::from_iter(self.set(set, env).objects), below),
                     },
                     above => self.dom(&self.source(above, env), below),
                 })
@@ -555,7 +627,28 @@ where
             Operand::Constant(Constant::Text(text)) => Item::Text(text.clone()),
             Operand::Path(path) => self.item(path, env),
             Operand::Count(id) => number(self.those(*id, env, true).len()),
-            Operand::Size(set) => number(self.set(set, env).len()),
+            Operand::Size(set) => {
+                let set = self.set(set, env);
+                number(set.objects.len() + set.threads.len())
+            }
+            Operand::Fold(id, fold, of) => {
+                let found = self.those(*id, env, true);
+                let items = found.iter().map(|&it| {
+                    let mut env = env.clone();
+                    env.insert(*id, it);
+                    self.operand(of, &env)
+                });
+                let items: Vec<Item<V::Object>> = items.collect();
+                match fold {
+                    Fold::Sum => compare::sum(&items).item(),
+                    Fold::Min => self
+                        .extreme(&items, std::cmp::Ordering::Less)
+                        .unwrap_or(Item::Null),
+                    Fold::Max => self
+                        .extreme(&items, std::cmp::Ordering::Greater)
+                        .unwrap_or(Item::Null),
+                }
+            }
         }
     }
 }
@@ -673,56 +766,90 @@ impl<V: HeapView> Twin<'_, V>
 where
     V::Object: Debug,
 {
-    fn set(&self, set: &Set, env: &Env<V::Object>) -> BTreeSet<V::Object> {
+    fn set(&self, set: &Set, env: &Env<V::Object>) -> Members<V::Object> {
         match set {
-            Set::Running => self.graph.running(),
-            Set::Stack(thread) => self.thread_roots(thread, Part::Stack, env),
-            Set::Roots(thread) => self.thread_roots(thread, Part::Both, env),
-            Set::ReachAll => self.graph.reach_all(),
+            Set::Running => self.members(0..self.world.view.threads().len()),
+            Set::Stack(thread) => self.thread_roots(thread, Part::Stack, env).into(),
+            Set::Roots(thread) => self.thread_roots(thread, Part::Both, env).into(),
+            Set::ReachAll => self.graph.reach_all().into(),
             Set::Reach(from, avoid) => {
                 let from = self.source(from, env);
                 let avoid = self.avoid(avoid.as_deref(), env);
-                self.graph.reach_avoiding(&from, &avoid)
+                self.graph.reach_avoiding(&from, &avoid).into()
             }
             Set::Pred(path) => match self.object(path, env) {
-                Some(object) => self.graph.pred(object),
-                None => BTreeSet::new(),
+                Some(object) => self.graph.pred(object).into(),
+                None => BTreeSet::new().into(),
             },
             Set::ThreadReach(path, avoid, part) => {
                 let avoid = self.avoid(avoid.as_deref(), env);
                 let Some(object) = self.object(path, env) else {
-                    return BTreeSet::new();
+                    return BTreeSet::new().into();
                 };
-                let mut threads = BTreeSet::new();
-                for thread in 0..self.world.view.threads().len() {
+                let threads = 0..self.world.view.threads().len();
+                self.members(threads.filter(|&thread| {
                     let from = self.graph.thread_roots(thread, *part);
                     let from: Vec<V::Object> = from.into_iter().collect();
-                    if self.graph.reach_avoiding(&from, &avoid).contains(&object) {
-                        threads.extend(self.graph.thread_object(thread));
-                    }
-                }
-                threads
+                    self.graph.reach_avoiding(&from, &avoid).contains(&object)
+                }))
             }
             Set::Literal(paths) => {
                 let objects = paths.iter().filter_map(|it| self.object(it, env));
-                objects.collect()
+                objects.collect::<BTreeSet<_>>().into()
             }
-            Set::Of(id) => self.those(*id, env, true),
-            Set::Union(a, b) => &self.set(a, env) | &self.set(b, env),
-            Set::Intersection(a, b) => &self.set(a, env) & &self.set(b, env),
-            Set::Difference(a, b) => &self.set(a, env) - &self.set(b, env),
+            Set::Of(id) => self.those(*id, env, true).into(),
+            Set::Union(a, b) => {
+                let (a, b) = (self.set(a, env), self.set(b, env));
+                Members {
+                    objects: &a.objects | &b.objects,
+                    threads: &a.threads | &b.threads,
+                }
+            }
+            Set::Intersection(a, b) => {
+                let (a, b) = (self.set(a, env), self.set(b, env));
+                Members {
+                    objects: &a.objects & &b.objects,
+                    threads: &a.threads & &b.threads,
+                }
+            }
+            Set::Difference(a, b) => {
+                let (a, b) = (self.set(a, env), self.set(b, env));
+                Members {
+                    objects: &a.objects - &b.objects,
+                    threads: &a.threads - &b.threads,
+                }
+            }
         }
+    }
+
+    /// Whether several threads have the same object.
+    fn is_shared(&self, object: V::Object) -> bool {
+        let threads = 0..self.world.view.threads().len();
+        let own = threads.filter(|&it| self.graph.thread_object(it) == Some(object));
+        own.count() > 1
+    }
+
+    /// Threads by their objects, and those that have none of their own.
+    fn members(&self, threads: impl Iterator<Item = usize>) -> Members<V::Object> {
+        let mut members = Members::from(BTreeSet::new());
+        for thread in threads {
+            match self.graph.thread_object(thread) {
+                Some(object) if !self.is_shared(object) => members.objects.insert(object),
+                _ => members.threads.insert(thread),
+            };
+        }
+        members
     }
 
     fn source(&self, source: &Source, env: &Env<V::Object>) -> Vec<V::Object> {
         match source {
             Source::Object(path) => self.object(path, env).into_iter().collect(),
-            Source::Set(set) => self.set(set, env).into_iter().collect(),
+            Source::Set(set) => self.set(set, env).objects.into_iter().collect(),
         }
     }
 
     fn avoid(&self, set: Option<&Set>, env: &Env<V::Object>) -> Vec<V::Object> {
-        let set = set.map(|set| self.set(set, env));
+        let set = set.map(|set| self.set(set, env).objects);
         set.into_iter().flatten().collect()
     }
 
@@ -818,13 +945,25 @@ where
                 !below.into_iter().any(|it| !self.dom(&above, it))
             }
             Probe::ReachThrough(from, cut, to) => {
-                let cut: Vec<V::Object> = self.set(cut, env).into_iter().collect();
+                let cut: Vec<V::Object> = self.set(cut, env).objects.into_iter().collect();
                 !has(reach(from, &cut), to)
             }
             Probe::IsObjectOwned(owner, path) => {
                 let above: Vec<V::Object> = object(owner).into_iter().collect();
                 object(path).is_some_and(|below| self.dom(&above, below))
             }
+            Probe::IsUnique(path) => object(path).is_none_or(|it| {
+                let mut count = 0;
+                self.world.view.for_each_root(|root, to| {
+                    count += (to == it && !self.is_askers_stack(root)) as usize;
+                });
+                for &from in &self.live {
+                    self.world
+                        .view
+                        .for_each_edge(from, |_, _, to| count += (to == it) as usize);
+                }
+                count <= 1
+            }),
             Probe::IsThreadOwned(path, part) => {
                 let asker = self.asker.expect("found out before");
                 object(path).is_some_and(|it| {

@@ -36,7 +36,7 @@ pub fn escape(rest: &str) -> Result<(char, usize), usize> {
 ///
 /// ```
 /// use heaphound_heap::quotes::{quoted, unquote};
-/// assert_eq!(unquote(r#""a\tb"#17"#), Some(("a\tb".into(), "#17")));
+/// assert_eq!(unquote(r##""a\tb"#17"##), Some(("a\tb".into(), "#17")));
 /// assert_eq!(unquote(r#""a\qb""#), None);
 /// assert_eq!(unquote(&quoted("a\0\"", '"')), Some(("a\0\"".into(), "")));
 /// ```

@@ -173,6 +173,14 @@ impl SlotName {
             is_elements: false,
         }
     }
+
+    /// Returns the name of this slot and another of the same object, together.
+    pub(crate) fn beside(&self, other: &Self) -> Self {
+        Self {
+            text: format!("{}&{}", self.text, other.text),
+            is_elements: false,
+        }
+    }
 }
 
 impl fmt::Display for SlotName {

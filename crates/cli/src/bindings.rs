@@ -2,7 +2,7 @@
 
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, constant};
-use heaphound_deal::resolved::{ClassSet, Constant};
+use heaphound_deal::resolved::Constant;
 use heaphound_deal::syntax::HostName;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
@@ -43,8 +43,12 @@ impl Bindings {
             if known.any(|it| *it == name) {
                 return Err(Problem::new(format!("`{name}` is bound twice")));
             }
-            let braced = what.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-            if let Some(list) = braced {
+            if let Some(list) = what.strip_prefix('{') {
+                let Some(list) = list.strip_suffix('}') else {
+                    let reason = format!("`{what}` is a set, and its brace is not closed");
+                    return Err(Problem::new(reason)
+                        .hint(format!("as in `--bind '{name}={{Node#1, Node#2}}'`")));
+                };
                 let objects = names.list(&[list.trim().to_string()])?;
                 bindings.sets.push((name, objects));
                 continue;
@@ -52,7 +56,17 @@ impl Bindings {
             match constant(what) {
                 Some(Constant::Null) => bindings.objects.push((name, None)),
                 Some(value) => bindings.values.push((name, value)),
-                None => bindings.objects.push((name, Some(names.object(what)?))),
+                None => match names.object(what) {
+                    Ok(object) => bindings.objects.push((name, Some(object))),
+                    // A number for Rust, `nan` and `inf` among them, and none for a field.
+                    Err(_) if what.parse::<f64>().is_ok() => {
+                        return Err(Problem::new(format!(
+                            "`{what}` is no number that a rule can be given: it is not finite, \
+                             too large, or not written as DeAL writes numbers"
+                        )));
+                    }
+                    Err(problem) => return Err(problem),
+                },
             }
         }
         Ok(bindings)
@@ -87,10 +101,4 @@ impl Bindings {
         }
         binder
     }
-}
-
-/// Returns how many objects of some classes a heap has.
-pub fn instances(heap: &Snapshot, classes: &ClassSet) -> u64 {
-    let of_classes = heap.objects().filter(|it| classes.has(heap.class_of(*it)));
-    of_classes.count() as u64
 }

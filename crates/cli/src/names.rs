@@ -9,6 +9,7 @@ use heaphound_heap::nearest;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::quotes::unquote;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::spelling::{is_same_class, object_name, root_name};
 use heaphound_heap::view::HeapView;
 use heaphound_report::json::root_kind;
 
@@ -61,6 +62,13 @@ impl<'h> Names<'h> {
             return Err(ProbeError::Null.into());
         }
         let object = |object| Target { object, root: None };
+        // As reports print it, whatever roots are called.
+        if let (class, Some(number)) = split(name)
+            && object_name(class, number) == name
+            && let Some(found) = self.heap.find(class, number)
+        {
+            return Ok(object(found));
+        }
         if let Some((class, number)) = split_quoted(name) {
             return self.instance(name, &class, number).map(object);
         }
@@ -68,6 +76,10 @@ impl<'h> Names<'h> {
             return Ok(root);
         }
         let (class, number) = split(name);
+        let known =
+            |same: &dyn Fn(&str) -> bool| self.heap.classes().iter().find(|it| same(&it.name));
+        let spelt = known(&|it| it == class).or_else(|| known(&|it| is_same_class(it, class)));
+        let class = spelt.map_or(class, |it| &it.name);
         self.instance(name, class, number).map(object)
     }
 
@@ -79,6 +91,7 @@ impl<'h> Names<'h> {
             while !rest.is_empty() {
                 // The name of a class may contain commas, too. The shortest name that fits counts.
                 let ends = rest.match_indices(',').map(|(at, _)| at);
+                let ends = ends.filter(|&at| at >= quoted_bytes(rest));
                 let mut ends = ends.chain([rest.len()]);
                 let fits = ends.find_map(|end| {
                     let object = self.object(rest[..end].trim()).ok()?;
@@ -86,33 +99,54 @@ impl<'h> Names<'h> {
                 });
                 let Some((object, end)) = fits else {
                     let first = rest.split(',').next().unwrap_or(rest);
-                    let whole = if rest.starts_with('"') { rest } else { first };
+                    let whole = if quoted_bytes(rest) > 0 { rest } else { first };
                     return Err(match self.object(whole.trim()) {
                         Err(problem) => problem,
                         Ok(_) => unreachable!("it would have fitted"),
                     });
                 };
                 objects.push(object);
-                rest = rest[end..].trim_start_matches(',').trim_start();
+                let Some(next) = rest[end..].strip_prefix(',') else {
+                    break;
+                };
+                rest = next.trim_start();
+                if rest.is_empty() || rest.starts_with(',') {
+                    let reason = format!("`{list}` has a comma with no name behind it");
+                    return Err(Problem::new(reason));
+                }
             }
         }
         Ok(objects)
     }
 
-    /// Returns the thread of that name. `thread:` in front of it is optional.
-    pub fn thread(&self, name: &str) -> Result<&'h str, Problem> {
+    /// Returns the thread of that name, if there is one. `thread:` in front of it is optional, and
+    /// so are quotes.
+    pub fn find_thread(&self, name: &str) -> Option<&'h str> {
         let threads = self.heap.threads();
         let short = name.strip_prefix("thread:").unwrap_or(name);
         let fits = |wanted: &str| threads.iter().find(|thread| *thread == wanted);
-        if let Some(thread) = fits(name).or_else(|| fits(short)) {
+        // Quotes that reports print go before those of a strange name.
+        let found = fits(&plain(short))
+            .or_else(|| fits(name))
+            .or_else(|| fits(short));
+        found.map(String::as_str)
+    }
+
+    /// Returns the thread of that name, as [`Names::find_thread`] does, or what is wrong with it.
+    pub fn thread(&self, name: &str) -> Result<&'h str, Problem> {
+        if let Some(thread) = self.find_thread(name) {
             return Ok(thread);
         }
-        let error = ProbeError::UnknownThread(short.into()).to_string();
-        let near = nearest(short, threads.iter().map(|it| (it.as_str(), it.clone())));
+        let threads = self.heap.threads();
+        let short = name.strip_prefix("thread:").unwrap_or(name);
+        let short = &plain(short);
+        let shown = |thread: &String| root_name(thread).into_owned();
+        let error = ProbeError::UnknownThread(root_name(short).into()).to_string();
+        let near = nearest(short, threads.iter().map(|it| (it.as_str(), shown(it))));
         match near.is_empty() && threads.is_empty() {
             true => Err(Problem::new(error).hint("the heap has no threads")),
             false if near.is_empty() => {
-                let some: Vec<&str> = threads.iter().take(FEW).map(String::as_str).collect();
+                let some: Vec<String> = threads.iter().take(FEW).map(shown).collect();
                 let more = and_more(threads.len());
                 let some = some.join(", ");
                 Err(Problem::new(error).hint(format!("there are {some}{more}")))
@@ -139,7 +173,7 @@ impl<'h> Names<'h> {
         if fits.is_empty()
             && let Some((quoted, rest)) = unquote(short)
         {
-            let plain = format!("{kind}:{quoted}{rest}");
+            let plain = format!("{kind}:{}{rest}", root_name(&quoted));
             fits = roots()
                 .filter(|(root, _)| match rest {
                     "" => root.name == quoted,
@@ -222,8 +256,8 @@ impl<'h> Names<'h> {
         let classes = self.heap.classes().iter().map(|it| {
             let numbered = number.filter(|_| of_number.contains(it.name.as_str()));
             let full = match numbered {
-                Some(number) => format!("{}#{number}", it.name),
-                None => it.name.clone(),
+                Some(number) => object_name(&it.name, number),
+                None => class_name(&it.name),
             };
             (it.name.as_str(), full)
         });
@@ -241,6 +275,13 @@ impl<'h> Names<'h> {
         };
         Problem::new(reason).suggest(&nearest(class, classes.chain(roots)))
     }
+}
+
+/// Returns the name of a class as that of its objects begins.
+fn class_name(class: &str) -> String {
+    let mut name = object_name(class, 0);
+    name.truncate(name.len() - "#0".len());
+    name
 }
 
 fn is_like_a_root(name: &str) -> bool {
@@ -265,6 +306,23 @@ fn split(name: &str) -> (&str, Option<u64>) {
         },
         None => (name, None),
     }
+}
+
+/// Returns a text without its quotes, if all of it stands in them.
+fn plain(name: &str) -> String {
+    match unquote(name) {
+        Some((plain, "")) => plain,
+        _ => name.into(),
+    }
+}
+
+/// Returns where the quotes end that a name begins with, or the name of its root.
+fn quoted_bytes(name: &str) -> usize {
+    let start = match name.split_once(":\"") {
+        Some((kind, _)) if is_like_a_root(name) => kind.len() + 1,
+        _ => 0,
+    };
+    unquote(&name[start..]).map_or(0, |(_, rest)| name.len() - rest.len())
 }
 
 /// Splits a name into a class in quotes and a number, if there is one.

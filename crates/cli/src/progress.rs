@@ -22,6 +22,13 @@ impl Progress {
         Self { quiet }
     }
 
+    /// Tells what a person may not have meant, unless `--quiet` is given.
+    pub fn remark(&self, remark: &str) {
+        if !self.quiet {
+            eprintln!("note: {remark}");
+        }
+    }
+
     /// Does work that reports how many bytes are done, and of how many.
     pub fn of_bytes<R>(&self, what: &str, work: impl FnOnce(&mut dyn FnMut(u64, u64)) -> R) -> R {
         let style = "{msg} {wide_bar} {bytes}/{total_bytes}, {eta} left";
@@ -48,7 +55,7 @@ impl Progress {
     pub fn announce(&self, looks: u64) {
         if looks >= MANY && !self.quiet {
             let looks = thousands(looks);
-            eprintln!("note: the quantifiers look at about {looks} objects (see --explain)");
+            eprintln!("note: the quantifiers look at up to {looks} objects (see --explain)");
         }
     }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use heaphound_heap::root::{Part, RootSet};
+use heaphound_heap::spelling::{is_same_class, object_name};
 use heaphound_heap::view::{HeapView, live_objects};
 use heaphound_heap::{Root, RootKind};
 
@@ -120,7 +121,7 @@ impl<'f, V: HeapView> Binder<'f, V> {
     pub fn live_objects(self) -> Self {
         let view = self.view;
         self.objects(move |class, number| {
-            let name = format!("{class}#{number}");
+            let name = object_name(class, number);
             let mut live = live_objects(view).into_iter();
             live.find(|object| view.name_of(*object) == name)
         })
@@ -243,14 +244,18 @@ impl<'f, V: HeapView> Binder<'f, V> {
         };
         let classes = self.view.classes().iter();
         let is_short = |name: &str| name.rsplit(['.', ':']).next() == Some(class);
-        let named = classes.filter(|it| it.name == class || is_short(&it.name));
+        let is_named = |name: &str| is_same_class(name, class) || is_short(name);
+        let named = classes.filter(|it| is_named(&it.name));
         let mut names: Vec<&str> = named.map(|it| it.name.as_str()).collect();
-        // The whole name goes before one without its package.
+        // The whole name goes before one that is spelt otherwise or without its package.
         names.sort_by_key(|name| *name != class);
         let found = names.into_iter().find_map(|name| find(name, number));
         let missing = || Unbound {
             is_missing: true,
-            ..Unbound::new(format!("there is no object `{class}#{number}`"))
+            ..Unbound::new(format!(
+                "there is no object `{}`",
+                object_name(class, number)
+            ))
         };
         found.ok_or_else(missing)
     }

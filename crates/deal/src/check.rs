@@ -20,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use heaphound_heap::class::{short_name, with_subclasses};
+use heaphound_heap::spelling::is_same_class;
 use heaphound_heap::{ClassId, ClassInfo};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -287,6 +288,11 @@ impl Checker<'_> {
         let exact: Vec<ClassId> = exact.map(|class| class.id).collect();
         if !exact.is_empty() {
             return exact;
+        }
+        let same = classes.iter().filter(|it| is_same_class(&it.name, name));
+        let same: Vec<ClassId> = same.map(|class| class.id).collect();
+        if !same.is_empty() {
+            return same;
         }
         let is_end = |class: &ClassInfo| {
             let package = class.name.strip_suffix(name);

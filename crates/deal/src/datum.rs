@@ -19,6 +19,8 @@ pub enum Datum<O> {
     Object(O),
     /// Plain data.
     Plain(Value),
+    /// A whole number that no field can hold: a sum.
+    Whole(i128),
     /// A text that the statement gives.
     Text(String),
 }
@@ -74,7 +76,7 @@ pub fn compare<O: Copy + Eq>(
     right: &Datum<O>,
     text: impl Fn(O) -> Datum<O>,
 ) -> Option<bool> {
-    use Datum::{Absent, Null, Object, Plain, Text, Unknown};
+    use Datum::{Absent, Null, Object, Plain, Text, Unknown, Whole};
     if matches!((left, right), (Unknown, _) | (_, Unknown)) {
         return None;
     }
@@ -82,7 +84,7 @@ pub fn compare<O: Copy + Eq>(
     let is_order = !matches!(op, CompareOp::Eq | CompareOp::Ne);
     let by = match by {
         CompareBy::Found => match (left, right) {
-            (Plain(_), _) | (_, Plain(_)) => CompareBy::Plain,
+            (Plain(_) | Whole(_), _) | (_, Plain(_) | Whole(_)) => CompareBy::Plain,
             _ if is_text(left) || is_text(right) || is_order => CompareBy::Text,
             _ => CompareBy::Identity,
         },
@@ -112,9 +114,28 @@ pub fn compare<O: Copy + Eq>(
                 Some(order) => op.allows(order),
                 None => unlike,
             },
+            (Whole(a), Whole(b)) => op.allows(a.cmp(b)),
+            (Whole(a), Plain(b)) => match compare_whole(*a, *b) {
+                Some(order) => op.allows(order),
+                None => unlike,
+            },
+            (Plain(a), Whole(b)) => match compare_whole(*b, *a) {
+                Some(order) => op.allows(order.reverse()),
+                None => unlike,
+            },
             _ => unlike,
         },
     })
+}
+
+/// The order of a whole number and a plain value. None if that is not a number.
+fn compare_whole(a: i128, b: Value) -> Option<Ordering> {
+    match b {
+        Value::Unsigned(b) => Some(a.cmp(&(b as i128))),
+        Value::Signed(b) => Some(a.cmp(&(b as i128))),
+        Value::Float(b) => compare_mixed(a, b),
+        Value::Bool(_) | Value::Char(_) | Value::Variant(_) => None,
+    }
 }
 
 /// The order of two plain values, numbers by value whatever their width. None if they are
@@ -139,7 +160,7 @@ pub fn compare_values(a: Value, b: Value) -> Option<Ordering> {
 }
 
 /// What plain values are equal by: two have the same if and only if they compare as equal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PlainKey {
     /// A whole number, whatever its type.
     Integer(i128),

@@ -26,8 +26,8 @@ use crate::gc;
 use crate::interpret::Ground;
 use crate::plan::{Plans, decides, host_name};
 use crate::resolved::{
-    ClassSet, CompareBy, Formula, GcAssertion, HostId, Operand, Path, Probe, QuantifierId,
-    Resolved, Rule, Select, Source, Start, Statement, Target,
+    CompareBy, Formula, GcAssertion, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule,
+    Select, Source, Start, Statement, Target,
 };
 use crate::syntax::QuantifierKind;
 use crate::traverse::{Setting, Texts};
@@ -93,13 +93,13 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         }
     }
 
-    /// About how many objects the quantifiers of its expressions look at, given how many objects are of
-    /// some classes ([`Expression::looks`]).
-    pub fn looks(&self, count: impl Fn(&ClassSet) -> u64) -> u64 {
+    /// Returns how many objects the quantifiers of its expressions look at, at most, on a heap of these
+    /// objects ([`Expression::looks`]).
+    pub fn looks(&self, objects: &[V::Object]) -> u64 {
         let plans = Plans::new(self.resolved);
         let rules = plans.expressions.iter().map(|it| &self.resolved.rules[*it]);
         let expressions = rules.filter_map(|rule| self.expression_of(rule));
-        let looks = expressions.map(|it| it.looks(&count));
+        let looks = expressions.map(|it| it.looks(self.view, objects));
         looks.fold(0, u64::saturating_add)
     }
 

@@ -18,6 +18,7 @@
 
 mod bound;
 mod explain;
+mod looks;
 mod lower;
 mod members;
 mod pattern;
@@ -75,6 +76,8 @@ pub struct Evaluated<O> {
     pub answer: Answer<O>,
     /// Where a value was wanted that the heap does not have. It was unlike everything.
     pub unknown: Option<Span>,
+    /// How many objects its quantifiers looked at ([`Expression::looks`]).
+    pub looks: u64,
 }
 
 /// An answer.
@@ -238,7 +241,11 @@ impl<'p> Expression<'p> {
                 },
             };
             let unknown = run.unknown;
-            Evaluated { answer, unknown }
+            Evaluated {
+                answer,
+                unknown,
+                looks: u64::MAX - run.looks_left,
+            }
         })
     }
 

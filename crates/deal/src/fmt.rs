@@ -7,12 +7,13 @@
 mod layout;
 
 use heaphound_heap::quotes::quoted;
+use heaphound_heap::spelling::{
+    continues_word, dotted_bytes, is_class_name, is_word, object_name, root_name, starts_word,
+};
 
 use crate::diagnostic::Diagnostics;
 use crate::functions::is_method;
-use crate::lexer::{
-    continues_word, is_class_name, kind_prefix, root_name_bytes, starts_word, word_bytes,
-};
+use crate::lexer::kind_prefix;
 use crate::parse::{GC, glued_source, is_compared_count, parse};
 use crate::syntax::{
     BinaryOp, Comment, Constant, Expr, ExprKind, File, GcAssertionKind, HostName, Item, Limit,
@@ -301,7 +302,10 @@ impl Printer<'_> {
             ExprKind::Constant(it) => self.atom(at, constant(it)),
             ExprKind::Field(of, field) => {
                 let of = self.expr(of, POSTFIX);
-                let is_bare = is_word(&field.text) || self.in_class && is_class_name(&field.text);
+                // The last part of a class: `Map<K, V>`. Words with dots between would be several parts.
+                let is_last =
+                    |name: &str| is_class_name(name) && is_word(&name[..dotted_bytes(name)]);
+                let is_bare = is_word(&field.text) || self.in_class && is_last(&field.text);
                 let name = match is_bare {
                     true => field.text.clone(),
                     false => quoted(&field.text, '"'),
@@ -538,23 +542,8 @@ fn in_binding(set: &Expr) -> u8 {
     }
 }
 
-fn is_word(name: &str) -> bool {
-    !name.is_empty() && word_bytes(name) == name.len()
-}
-
 fn word_or_quoted(name: &str) -> String {
     match is_word(name) {
-        true => name.into(),
-        false => quoted(name, '"'),
-    }
-}
-
-/// The name of a field, in quotes if it needs them. An element of an inline array does not.
-pub(crate) fn field_name(name: &str) -> String {
-    let element = name
-        .split_once('[')
-        .filter(|(_, index)| index.ends_with(']'));
-    match is_word(element.map_or(name, |(array, _)| array)) {
         true => name.into(),
         false => quoted(name, '"'),
     }
@@ -580,14 +569,9 @@ fn rule_name(name: &str) -> String {
 
 pub(crate) fn host_name(name: &HostName) -> String {
     match name {
-        HostName::Object { class, number } => format!("{}#{number}", class_name(class)),
+        HostName::Object { class, number } => object_name(class, *number),
         HostName::Root { kind, name, index } => {
-            let is_plain = !name.is_empty() && root_name_bytes(name) == name.len();
-            let prefix = kind_prefix(*kind);
-            let name = match is_plain {
-                true => name.clone(),
-                false => quoted(name, '"'),
-            };
+            let (prefix, name) = (kind_prefix(*kind), root_name(name));
             let index = index.map_or(String::new(), |index| format!("[{index}]"));
             format!("{prefix}{name}{index}")
         }

@@ -15,7 +15,7 @@ pub(crate) fn folded<F: Fields>(
     values: impl Iterator<Item = Datum<F::Object>>,
 ) -> Datum<F::Object> {
     match fold {
-        Fold::Sum => Datum::Plain(sum(values)),
+        Fold::Sum => sum(values),
         Fold::Min => extreme(ground, values, CompareOp::Lt),
         Fold::Max => extreme(ground, values, CompareOp::Gt),
     }
@@ -44,32 +44,31 @@ fn extreme<F: Fields>(
         .unwrap_or(Datum::Absent)
 }
 
-/// The sum of numbers: whole while all are and it fits, else a float. 0 of none.
-fn sum<O>(values: impl Iterator<Item = Datum<O>>) -> Value {
+/// The sum of numbers: exact while all are whole, else a float. 0 of none.
+fn sum<O>(values: impl Iterator<Item = Datum<O>>) -> Datum<O> {
     let (mut whole, mut float, mut is_whole) = (0i128, 0f64, true);
     for value in values {
-        match value {
-            Datum::Plain(Value::Unsigned(value)) => {
-                whole += value as i128;
-                float += value as f64;
-            }
-            Datum::Plain(Value::Signed(value)) => {
-                whole += value as i128;
-                float += value as f64;
-            }
+        let value = match value {
+            Datum::Plain(Value::Unsigned(value)) => value as i128,
+            Datum::Plain(Value::Signed(value)) => value as i128,
+            Datum::Whole(value) => value,
             Datum::Plain(Value::Float(value)) => {
                 float += value;
                 is_whole = false;
+                continue;
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        // A heap has fewer than 2^32 objects: even sums of sums of sums stay below.
+        whole = whole.saturating_add(value);
+        float += value as f64;
     }
-    let fits = u64::try_from(whole).map(Value::Unsigned);
-    let fits = fits.or_else(|_| i64::try_from(whole).map(Value::Signed));
-    match fits {
-        Ok(value) if is_whole => value,
-        // Rounded once, not at every step.
-        _ if is_whole => Value::Float(whole as f64),
-        _ => Value::Float(float),
+    match is_whole {
+        false => Datum::Plain(Value::Float(float)),
+        true => match (u64::try_from(whole), i64::try_from(whole)) {
+            (Ok(value), _) => Datum::Plain(Value::Unsigned(value)),
+            (_, Ok(value)) => Datum::Plain(Value::Signed(value)),
+            _ => Datum::Whole(whole),
+        },
     }
 }

@@ -5,6 +5,9 @@
 
 use heaphound_heap::RootKind;
 use heaphound_heap::quotes::{KNOWN_ESCAPES, escape};
+use heaphound_heap::spelling::{
+    continues_word, object_class, root_name_bytes, starts_word, type_arguments, word_bytes,
+};
 
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Comment, HostName, Span};
@@ -168,133 +171,6 @@ pub fn kind_prefix(kind: RootKind) -> &'static str {
     found.map_or("", |(prefix, _)| prefix)
 }
 
-pub fn starts_word(c: char) -> bool {
-    c.is_alphabetic() && c != '𝐑' || c == '_' || c == '$'
-}
-
-pub fn continues_word(c: char) -> bool {
-    c.is_alphanumeric() && c != '𝐑' || c == '_' || c == '$'
-}
-
-/// How many bytes of a text belong to a word: `a`, `a::b`.
-pub fn word_bytes(text: &str) -> usize {
-    let mut at = 0;
-    loop {
-        let rest = &text[at..];
-        if !rest.starts_with(starts_word) {
-            return at.saturating_sub(2);
-        }
-        at += rest.find(|c| !continues_word(c)).unwrap_or(text.len() - at);
-        match text[at..].starts_with("::") {
-            true => at += 2,
-            false => return at,
-        }
-    }
-}
-
-/// How deep type arguments nest.
-const DEEPEST: usize = 64;
-
-/// How many bytes of a text are type arguments, and how they are written: `<Str, List<Order>>`.
-pub fn type_arguments(text: &str) -> Option<(usize, String)> {
-    let mut at = text.strip_prefix('<').map(|_| 1)?;
-    let mut written = String::from("<");
-    let mut depth = 1;
-    let blanks = |at: usize| {
-        let rest = &text[at..];
-        rest.len() - rest.trim_start_matches([' ', '\t']).len()
-    };
-    loop {
-        at += blanks(at);
-        let bytes = argument_bytes(&text[at..]);
-        if bytes == 0 {
-            return None;
-        }
-        written.push_str(&text[at..at + bytes]);
-        at += bytes;
-        // What follows an argument.
-        if text[at..].starts_with('<') {
-            depth += 1;
-            at += 1;
-            written.push('<');
-            if depth > DEEPEST {
-                return None;
-            }
-            continue;
-        }
-        loop {
-            if text[at..].starts_with("[]") {
-                at += 2;
-                written.push_str("[]");
-                continue;
-            }
-            at += blanks(at);
-            match text.as_bytes().get(at) {
-                Some(b'>') => {
-                    at += 1;
-                    written.push('>');
-                    depth -= 1;
-                    if depth == 0 {
-                        return Some((at, written));
-                    }
-                }
-                Some(b',') => {
-                    at += 1;
-                    written.push_str(", ");
-                    break;
-                }
-                _ => return None,
-            }
-        }
-    }
-}
-
-/// How many bytes of a text belong to a type argument, without its own: `shop::Order`,
-/// `java.util.Map`, `8`.
-fn argument_bytes(text: &str) -> usize {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    match digits {
-        0 => dotted_bytes(text),
-        digits => digits,
-    }
-}
-
-/// How many bytes of a text belong to words with dots between them.
-fn dotted_bytes(text: &str) -> usize {
-    let mut end = word_bytes(text);
-    while let Some(more) = text[end..].strip_prefix('.').filter(|_| end > 0) {
-        match word_bytes(more) {
-            0 => break,
-            more => end += 1 + more,
-        }
-    }
-    end
-}
-
-/// Whether a name is one of a class that needs no quotes: `java.util.Map`, `Map<K, List<V>>`.
-pub fn is_class_name(name: &str) -> bool {
-    let bytes = dotted_bytes(name);
-    let rest = &name[bytes..];
-    bytes > 0
-        && (rest.is_empty() || type_arguments(rest).is_some_and(|(_, written)| written == rest))
-}
-
-/// How many bytes of a text belong to the name of a root that needs no quotes.
-pub fn root_name_bytes(text: &str) -> usize {
-    let mut end = 0;
-    for (at, c) in text.char_indices() {
-        match c {
-            '-' => (),
-            c if continues_word(c) => end = at + c.len_utf8(),
-            _ => break,
-        }
-    }
-    match text.starts_with('-') {
-        true => 0,
-        false => end,
-    }
-}
-
 impl Lexer<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
@@ -389,26 +265,21 @@ impl Lexer<'_> {
                 }
             }
         }
-        let bytes = word_bytes(self.rest());
-        // An object's name: `Node#17`, `java.util.Map#3`. Not in the middle of a path, which
+        // An object's name: `Node#17`, `java.util.Map<K, V>[]#3`. Not in the middle of a path, which
         // can be long.
-        let end = match self.in_path() {
-            true => bytes,
-            false => dotted_bytes(self.rest()),
-        };
-        let mut class = self.rest()[..end].to_string();
-        self.at += end;
-        let arguments = self.type_arguments();
-        if let Some((bytes, written)) = &arguments {
+        if !self.in_path()
+            && let Some((bytes, class)) = object_class(self.rest())
+        {
             self.at += bytes;
-            class += written;
+            if self.object(start, class) {
+                return;
+            }
+            self.at = start;
         }
-        if self.object(start, class) {
-            return;
-        }
-        self.at = start + bytes;
+        let bytes = word_bytes(self.rest());
+        self.at += bytes;
         let mut word = self.text[start..self.at].to_string();
-        match arguments.filter(|_| end == bytes) {
+        match self.type_arguments() {
             Some((bytes, written)) => {
                 self.at += bytes;
                 word += &written;

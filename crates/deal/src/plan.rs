@@ -385,7 +385,7 @@ fn path_name(resolved: &Resolved, path: &Path) -> String {
         let _ = match step {
             Step::Field(field) => {
                 let name = &resolved.fields[field.0 as usize].name;
-                write!(text, ".{}", crate::fmt::field_name(name))
+                write!(text, ".{}", heaphound_heap::spelling::field_name(name))
             }
             Step::Element(index) => write!(text, "[{index}]"),
         };

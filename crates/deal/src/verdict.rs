@@ -11,10 +11,10 @@ use heaphound_heap::fields::Readable;
 use heaphound_heap::finding::{self, Evidence, Finding, Named};
 use heaphound_heap::path::{Origin, Reached, Search, named};
 use heaphound_heap::root::RootSet;
+use heaphound_heap::spelling::field_name;
 use heaphound_heap::view::HeapView;
 
 use crate::datum::Datum;
-use crate::fmt::field_name;
 use crate::fold::folded;
 use crate::interpret::Ground;
 use crate::plan::relation_name;
@@ -104,6 +104,7 @@ impl<O: Copy> Answer<O> {
                 Datum::Unknown => Datum::Unknown,
                 Datum::Null => Datum::Null,
                 Datum::Plain(value) => Datum::Plain(value),
+                Datum::Whole(value) => Datum::Whole(value),
                 Datum::Text(text) => Datum::Text(text),
                 Datum::Object(object) => match view.whole_text_of(object) {
                     Some(text) => Datum::Text(text),
@@ -324,6 +325,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
                 None => named(view, *object).to_string(),
             },
             Datum::Plain(value) => value.to_string(),
+            Datum::Whole(value) => value.to_string(),
             Datum::Text(text) => format!("{text:?}"),
         }
     }

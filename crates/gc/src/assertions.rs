@@ -12,7 +12,7 @@ use std::panic::Location;
 
 use heaphound_heap::ClassId;
 pub use heaphound_heap::assertion::AssertionKind;
-use heaphound_heap::assertion::never_checked;
+use heaphound_heap::assertion::{Slots, never_checked};
 use heaphound_heap::finding::{Finding, Fingerprint};
 
 pub(crate) use self::check::AssertionCheck;
@@ -25,6 +25,8 @@ use crate::raw::Raw;
 pub(crate) struct Site {
     pub(crate) kind: AssertionKind,
     pub(crate) place: &'static Location<'static>,
+    /// The slots whose references count, where references do.
+    pub(crate) slots: Slots,
     pub(crate) message: Option<String>,
     pub(crate) reaction: Option<Reaction>,
     /// How often it was used since the last full collection.
@@ -35,6 +37,7 @@ pub(crate) struct Site {
 type SiteKey = (
     AssertionKind,
     &'static Location<'static>,
+    Slots,
     Option<String>,
     Option<ReactionKey>,
 );
@@ -113,6 +116,7 @@ impl Assertions {
         if let Some(last) = self.sites.get(self.last_site as usize)
             && std::ptr::eq(last.place, site.place)
             && last.kind == site.kind
+            && last.slots == site.slots
             && (&last.message, &site.message) == (&None, &None)
             && last.reaction.is_none()
             && site.reaction.is_none()
@@ -121,7 +125,8 @@ impl Assertions {
             return self.last_site;
         }
         let reaction = site.reaction.as_ref().map(Reaction::key);
-        let key = (site.kind, site.place, site.message.clone(), reaction);
+        let (slots, message) = (site.slots.clone(), site.message.clone());
+        let key = (site.kind, site.place, slots, message, reaction);
         let known = *self.by_key.entry(key).or_insert(number);
         self.last_site = known;
         if known == number {

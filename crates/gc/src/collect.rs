@@ -252,7 +252,7 @@ impl HeapInner {
     /// If the collection is called off.
     pub(crate) fn collect_or_panic(&self, shared: &MutatorShared, request: Request<'_>) {
         if self.collect_with(shared, request).is_err() {
-            panic!("{}", CalledOff);
+            self.panic_called_off(shared);
         }
     }
 
@@ -284,7 +284,19 @@ impl HeapInner {
     /// If that would mean to wait for ever.
     pub(crate) fn with_stopped_world<R>(&self, shared: &MutatorShared, f: impl FnOnce() -> R) -> R {
         self.try_with_stopped_world(shared, Loss::Panic, f)
-            .unwrap_or_else(|called_off| panic!("{called_off}"))
+            .unwrap_or_else(|CalledOff| self.panic_called_off(shared))
+    }
+
+    /// Says why the world cannot be stopped: another mutator of this thread stands in the way, or other
+    /// threads do.
+    #[cold]
+    fn panic_called_off(&self, shared: &MutatorShared) -> ! {
+        match self.rival_of(shared) {
+            Some(rival) => panic!(
+                "`{rival}` was attached while another mutator of this thread was blocked, and is not detached yet"
+            ),
+            None => panic!("{CalledOff}"),
+        }
     }
 
     /// Runs `f` while the world is stopped, unless that would mean to wait for ever.

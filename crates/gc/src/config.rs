@@ -195,8 +195,8 @@ impl HeapBuilder {
     }
 
     /// Makes a summary of the heap at every n-th full collection
-    /// ([`Heap::summary`]). 0, the default, makes none but those that observers
-    /// ([`Heap::observe`]) want.
+    /// ([`Heap::summary`]). 0, the default, makes none but those that checks
+    /// ([`Heap::watch`]) need.
     pub fn summaries(mut self, every: u32) -> Self {
         self.0.summaries = every;
         self

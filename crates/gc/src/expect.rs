@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::thread;
 
 use heaphound_heap::ClassId;
-use heaphound_heap::assertion::paths_to;
+use heaphound_heap::assertion::{Slots, paths_to};
 use heaphound_heap::finding::{Evidence, Finding, Fingerprint, Severity, group};
 use heaphound_heap::path::named;
 use heaphound_heap::probe::Probes;
@@ -70,11 +70,31 @@ impl Expecting<'_, '_> {
     /// If it belongs to another heap or mutator.
     #[track_caller]
     pub fn unshared(self, object: impl Subject) {
-        let Some(raw) = self.raw(&object) else {
+        self.unshared_at(&object, Slots::default(), Location::caller());
+    }
+
+    /// At every full collection at most one slot of these names refers to the object, for as long as it
+    /// lives, whatever objects have them: `m.expecting().unshared_by(node, &["left", "right"])` lets
+    /// children of a tree point back to their parents. The name of an inline array stands for all its
+    /// elements, `[]` for the elements of arrays. Nothing else counts, statics neither. The same as
+    /// `unshared(Tree by left, right)` in rules.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator, or no slot is named.
+    #[track_caller]
+    pub fn unshared_by(self, object: impl Subject, slots: &[&str]) {
+        assert!(!slots.is_empty(), "an object is unshared by some slots");
+        let slots = Slots::of(slots.iter().map(|it| it.to_string()));
+        self.unshared_at(&object, slots, Location::caller());
+    }
+
+    #[track_caller]
+    fn unshared_at(&self, object: &impl Subject, slots: Slots, place: &'static Location<'static>) {
+        let Some(raw) = self.raw(object) else {
             return;
         };
         self.mutator.heap.flag(raw, Word::with_unshared);
-        let (mut assertions, site) = self.record(AssertionKind::Unshared, Location::caller());
+        let (mut assertions, site) = self.record_by(AssertionKind::Unshared, slots, place);
         assertions.add(AssertionKind::Unshared, site, raw);
     }
 
@@ -216,11 +236,23 @@ impl Expecting<'_, '_> {
         kind: AssertionKind,
         place: &'static Location<'static>,
     ) -> (MutexGuard<'_, Assertions>, SiteId) {
+        self.record_by(kind, Slots::default(), place)
+    }
+
+    /// The same, of an assertion for which only some slots count.
+    #[track_caller]
+    fn record_by(
+        &self,
+        kind: AssertionKind,
+        slots: Slots,
+        place: &'static Location<'static>,
+    ) -> (MutexGuard<'_, Assertions>, SiteId) {
         check_feature();
         let mut assertions = self.mutator.heap.assertions.lock().unwrap();
         let site = assertions.site(Site {
             kind,
             place,
+            slots,
             message: self.message.clone(),
             reaction: self.reaction.clone(),
             times: 0,
@@ -257,6 +289,16 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     pub fn assert_unshared(&self, object: impl Subject) {
         self.expecting().unshared(object);
+    }
+
+    /// Asserts that at most one slot of these names refers to an object, as
+    /// [`Expecting::unshared_by`] does: `m.assert_unshared_by(node, &["left", "right"])`.
+    ///
+    /// # Panics
+    /// If it belongs to another heap or mutator, or no slot is named.
+    #[track_caller]
+    pub fn assert_unshared_by(&self, object: impl Subject, slots: &[&str]) {
+        self.expecting().unshared_by(object, slots);
     }
 
     /// Asserts that an object does not outlive its owner, nor leave it.
@@ -439,6 +481,7 @@ impl Drop for Region<'_> {
             let site = assertions.site(Site {
                 kind: AssertionKind::Region,
                 place: self.place,
+                slots: Slots::default(),
                 message: None,
                 reaction: None,
                 times: 0,

@@ -9,6 +9,7 @@ use std::fmt;
 
 use crate::root::{Root, RootKind};
 use crate::shorten::{Piece, shorten};
+use crate::spelling::field_name;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -142,7 +143,9 @@ impl fmt::Display for Hop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.index {
             Some(index) => write!(f, "[{index}]"),
-            None => write!(f, ".{}", self.slot),
+            // All elements of an array, or any.
+            None if self.slot == "[*]" => f.write_str(".[*]"),
+            None => write!(f, ".{}", field_name(&self.slot)),
         }
     }
 }

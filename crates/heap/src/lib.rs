@@ -26,6 +26,7 @@ pub mod root;
 pub mod set;
 pub mod shorten;
 pub mod snapshot;
+pub mod spelling;
 #[doc(hidden)]
 pub mod sync;
 pub mod trace;

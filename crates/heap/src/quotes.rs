@@ -76,11 +76,16 @@ pub fn push_escaped(out: &mut String, c: char, quote: char) {
         '\0' => out.push_str("\\0"),
         c if c == quote || c == '\\' => out.extend(['\\', c]),
         // A byte-order mark is not seen.
-        c if c.is_control() || c == '\u{feff}' => {
+        c if deceives(c) || c == '\u{feff}' => {
             out.push_str(&format!("\\u{{{:x}}}", c as u32));
         }
         c => out.push(c),
     }
+}
+
+/// Returns whether a character could move the cursor, or change the order in which others are shown.
+pub fn deceives(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -89,7 +94,14 @@ mod tests {
 
     #[test]
     fn what_is_quoted_is_read_as_it_was() {
-        for text in ["", "a b", "\0\t\r\n", "\"\\'", "\u{feff}\u{7f}é", "\\u{e9}"] {
+        for text in [
+            "",
+            "a b",
+            "\0\t\r\n",
+            "\"\\'",
+            "\u{feff}\u{7f}é\u{202e}",
+            "\\u{e9}",
+        ] {
             let written = quoted(text, '"');
             assert!(!written.contains('\n'));
             assert_eq!(unquote(&written), Some((text.to_string(), "")));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::spelling::root_name;
+
 /// What holds a root, in the order in which canonical traces take them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RootKind {
@@ -98,7 +100,7 @@ impl Root {
     /// What it is called where a root is asked for: `thread:main[2]`. No other root of a view is
     /// called so.
     pub fn short(&self) -> String {
-        let Self { name, index, .. } = self;
+        let (name, index) = (root_name(&self.name), self.index);
         match self.kind {
             RootKind::Static => format!("static:{name}"),
             RootKind::ThreadObject => format!("thread-object:{name}"),

@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::{Root, RootSet};
+use crate::spelling::field_name;
 use crate::value::Value;
 
 /// Where in its object an edge starts.
@@ -132,7 +133,8 @@ pub trait HeapView {
         is_whole.then_some(text)
     }
 
-    /// The name by which reports speak of an object: `Node#17`.
+    /// The name by which reports speak of an object: `Node#17`, `"a b"#1`
+    /// ([`spelling::object_name`](crate::spelling::object_name)).
     fn name_of(&self, object: Self::Object) -> String;
 
     /// What tells an object from others of its class, as reports show it beside its name, where
@@ -160,7 +162,7 @@ pub trait HeapView {
         match place {
             Place::Field(i) => {
                 let class = self.class(self.class_of(object));
-                format!(".{}", class.fields[i as usize].name)
+                format!(".{}", field_name(&class.fields[i as usize].name))
             }
             Place::Element(i) => format!("[{i}]"),
         }

@@ -277,7 +277,7 @@ fn view_roots<V: HeapView>(model: &Model, view: &V, names: &Names<'_>) -> Vec<(I
             if root.name == names.thread {
                 locals.push((root.index, object));
             }
-        } else if text.starts_with("handle:pin ") {
+        } else if text.starts_with("handle:") && root.name.starts_with("pin ") {
             pins.push((root.index, object));
         } else if text.starts_with("handle:") {
             handles.push((root.index, object));

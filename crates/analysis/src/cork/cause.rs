@@ -3,18 +3,20 @@
 //! One leak makes many classes grow: what is kept, what it refers to, and the entries and arrays of the
 //! table that keeps it. They have one cause, and a cause is one finding.
 //!
-//! A class grows on those paths whose volume has grown from census to census. The path that has grown
-//! most is a cause; another one is only if it still has when the class is counted again, long after, for
-//! what goes up and down is sometimes on its way up. The first step of a path where objects become more, as the class does, is where the growth **begins**: the entries of a table. Two
+//! A class grows on those paths whose volume has grown from census to census, and in more than one step. The path
+//! that has grown most is a cause, as soon as almost all of the growth is on it, else when more censuses have shown
+//! which paths go up and down. Another one is a cause only if it has grown steadily at all of these, or still has when the
+//! class is counted again, long after. The first step of a path where objects become more, as the class does, is where the growth **begins**: the entries of a table. Two
 //! paths have one cause if one begins on the other, or if both begin in arrays of one object and grow
 //! alike, as keys and values do. An array of references that becomes longer is no cause: what it holds
 //! is.
 //!
 //! A cause is found once. It stands while one of its classes is reported, under the same name,
-//! whatever its volumes do meanwhile.
+//! and while it grows itself, which is looked at now and then: its classes may be reported for what they do elsewhere.
+//! If it grows again later, in whatever class, it is the same one.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use heaphound_heap::class::Elements;
@@ -24,8 +26,9 @@ use heaphound_heap::trace::Traceable;
 use heaphound_heap::{ClassId, ClassInfo};
 
 use super::Candidate;
-use super::census::{ByPath, Census, Container, Containers, MOST_CLASSES, Walk, Wanted};
-use super::growth::{courses, growth, monotone};
+use super::census::{ByPath, Census, Container, Containers, MOST_CLASSES, Step, Walk, Wanted};
+use super::growth::{courses, growth, held, monotone};
+use super::rank::{DECAY, Rank};
 
 /// A structure that grows.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,8 +39,12 @@ pub struct Cause {
     pub path: Path,
     /// An object on that way, in the container that has grown.
     pub example: Path,
+    /// The rank of that container by itself: beside others that do not grow, its class may have a lower one.
+    pub rank: f64,
     /// Where its growth begins.
     begins: Vec<Part>,
+    /// How many objects were there when that was last looked at.
+    objects: u64,
 }
 
 /// Where a growth begins.
@@ -57,6 +64,10 @@ pub struct Causes {
     /// The containers of classes that may be reported soon, at the last of these censuses.
     counted: BTreeMap<ClassId, VecDeque<Containers>>,
     standing: Vec<Cause>,
+    /// Those that stood before, oldest first.
+    past: VecDeque<Cause>,
+    /// Whether there is no later look that could show more.
+    at_once: bool,
     /// The census that showed the last of them.
     then: Option<Census>,
     /// How often the cause of a reported class was looked for in vain.
@@ -66,8 +77,16 @@ pub struct Causes {
     work: u64,
 }
 
-/// Growth is seen in this many censuses.
-pub const CENSUSES: usize = 4;
+/// Growth is seen in this many censuses at most.
+pub const CENSUSES: usize = 6;
+/// No more causes are remembered that do not stand.
+const MOST_PAST: usize = 64;
+/// A growth is clear if this part of it is on one path.
+const CLEAR: f64 = 0.8;
+/// No step of a path that grows steadily is a larger part of its growth.
+const STEADY: f64 = 0.4;
+/// All steps of a path but the largest must be this part of its growth, or it is a spike.
+const BESIDE_LARGEST: f64 = 0.25;
 /// A path has at least this part of a class's growth, or it is not a cause of it.
 const PART: f64 = 0.2;
 /// A container has at least this part of the growth of the one around it, or the growth is spread.
@@ -77,12 +96,24 @@ const AS_MANY: f64 = 0.1;
 /// Two growths are alike if they differ by no more than this part.
 const ALIKE: f64 = 0.05;
 /// After this many censuses that show no cause a class counts as known.
-const MOST_TRIES: u32 = 8;
+const MOST_TRIES: u32 = 10;
+/// Whether a cause still grows is looked at after this many looks, and twice as many, and so on.
+const CHECK: u32 = 4;
+/// It does if there are this part more of what it had grown by when it was found.
+const STILL: f64 = 0.25;
 /// Known classes are counted again after this many looks, and twice as many, and so on: they
 /// may have begun to grow elsewhere as well.
 const AGAIN: u32 = 16;
 
 impl Causes {
+    /// Finds causes of a series that ends with the first look: what is unclear then stays so.
+    pub fn at_once() -> Self {
+        Self {
+            at_once: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes a census of a heap that came before the one that is looked at. `classes` are those of the
     /// series.
     pub fn count<T: Traceable>(&mut self, view: &T, wanted: &[Wanted], classes: &[ClassInfo]) {
@@ -105,8 +136,12 @@ impl Causes {
         classes: &[ClassInfo],
     ) -> &[Cause] {
         let is_reported = |class: ClassId| candidates.iter().any(|it| it.class == class);
-        self.standing
-            .retain(|cause| cause.classes.iter().any(|it| is_reported(it.0)));
+        let stands = |cause: &mut Cause| cause.classes.iter().any(|it| is_reported(it.0));
+        self.past
+            .extend(self.standing.extract_if(.., |it| !stands(it)));
+        while self.past.len() > MOST_PAST {
+            self.past.pop_front();
+        }
         self.tries.retain(|class, _| is_reported(*class));
         self.looks = match self.standing.is_empty() {
             true => 0,
@@ -118,11 +153,15 @@ impl Causes {
         let due = self.most_needed(wanted.iter().filter(is_due).copied().collect());
         self.counted
             .retain(|class, _| due.iter().any(|it| it.class == *class));
-        if due.is_empty() {
+        let checks = self.looks >= CHECK && self.looks.is_power_of_two();
+        if due.is_empty() && !checks {
             self.censuses.clear();
             return &self.standing;
         }
         let (walk, all) = self.walk(view, &due, classes);
+        if checks {
+            self.withdraw(walk.census());
+        }
         let mut grown: Vec<Grown> = Vec::new();
         // Classes that were counted at the same censuses share them.
         let mut shared: BTreeMap<(bool, usize), Rc<Courses>> = BTreeMap::new();
@@ -135,6 +174,8 @@ impl Causes {
             };
             if is_reported(it.class) && counted.len() >= enough.min(CENSUSES - 1) {
                 let earlier = &*counted.make_contiguous();
+                let since = earlier.len().min(it.phases.max(enough));
+                let earlier = &earlier[earlier.len() - since..];
                 let lists: Vec<&[Container]> = earlier.iter().map(Vec::as_slice).collect();
                 // Only the censuses at which the class was counted, and if its cause is known, how it
                 // was then: it has had time to show what grows elsewhere.
@@ -148,6 +189,8 @@ impl Causes {
                 let courses = courses.clone();
                 let mut class = Grown::new(it.class, name, &walk, &containers, courses, &lists);
                 class.again = known;
+                class.waits = !known && !self.at_once && lists.len() < CENSUSES - 1;
+                class.at_once = self.at_once;
                 grown.push(class);
                 *self.tries.entry(it.class).or_default() += 1;
             }
@@ -168,6 +211,17 @@ impl Causes {
         }
         keep(&mut self.censuses, walk.into_census());
         &self.standing
+    }
+
+    /// Withdraws the causes that do not grow any more. What their classes grow by is somewhere else, which is
+    /// looked for again.
+    fn withdraw(&mut self, census: &Census) {
+        for cause in self.standing.extract_if(.., |it| !it.still_grows(census)) {
+            for (class, _) in &cause.classes {
+                self.tries.remove(class);
+            }
+            self.past.push_back(cause);
+        }
     }
 
     /// Returns as many classes as are counted at once, ordered: those that have been, to be compared, then what has
@@ -241,12 +295,23 @@ impl Causes {
             cause.begins.push(begins);
             return;
         }
-        if beside && !grown.again || end.is_room {
+        if beside && !grown.again && !end.is_steady || end.is_room {
+            return;
+        }
+        if let Some(at) = self.past.iter().position(|it| it.includes(&begins)) {
+            let mut cause = self.past.remove(at).expect("it is there");
+            cause.objects = cause.begins[0].objects(walk.census());
+            if !cause.has(grown.class) {
+                cause.classes.push((grown.class, bytes));
+            }
+            self.standing.push(cause);
             return;
         }
         let census = walk.census();
         let by_path = by_path.get_or_insert_with(|| walk.by_path());
-        let trail = walk.example(by_path, path, grown.container(walk, path));
+        let container = grown.container(walk, by_path, path);
+        let trail = walk.example(by_path, path, container.map(|it| &grown.containers[it]));
+        let rank = container.map_or(0.0, |it| Rank::of(&grown.held[it], DECAY));
         let lasts = |kind| matches!(kind, RootKind::Static | RootKind::ThreadObject);
         let mut way = census
             .way(path)
@@ -267,6 +332,8 @@ impl Causes {
                 .collect(),
             ),
             example: trail.describe(walk.view()),
+            rank,
+            objects: begins.objects(census),
             begins: vec![begins],
         });
     }
@@ -276,6 +343,16 @@ impl Cause {
     /// Returns whether a class grows in it.
     pub fn has(&self, class: ClassId) -> bool {
         self.classes.iter().any(|it| it.0 == class)
+    }
+
+    /// Returns whether there is clearly more where it begins than when that was last looked at.
+    fn still_grows(&mut self, census: &Census) -> bool {
+        let first = &self.begins[0];
+        let now = first.objects(census);
+        let then = std::mem::replace(&mut self.objects, now);
+        // What does not become more becomes larger, and is not looked at here.
+        let came: i64 = first.more.iter().sum();
+        came <= 0 || now as f64 - then as f64 >= STILL * came as f64
     }
 
     /// Returns whether a growth is part of it.
@@ -288,6 +365,19 @@ impl Cause {
 }
 
 impl Part {
+    /// Returns how many objects are where it begins.
+    fn objects(&self, census: &Census) -> u64 {
+        let mut within = None;
+        for (slot, class) in &self.way {
+            let is_next = |it: &Step| it.within == within && it.slot == *slot && it.class == *class;
+            match census.paths.iter().position(is_next) {
+                Some(at) => within = Some(at as u32),
+                None => return 0,
+            }
+        }
+        within.map_or(0, |at| census.paths[at as usize].objects)
+    }
+
     /// Returns whether two growths begin in arrays of one object and are alike.
     fn is_beside(&self, other: &Self) -> bool {
         // An object, an array, and what is in it.
@@ -324,9 +414,15 @@ struct Grown {
     holds_references: bool,
     /// Whether a cause of it was known before.
     again: bool,
+    /// Whether later censuses will tell more.
+    waits: bool,
+    /// Whether no other look follows.
+    at_once: bool,
     /// The containers that hold the class, and what each has grown by.
     containers: Containers,
     growth: Vec<u64>,
+    /// What each held at each census.
+    held: Vec<Vec<u64>>,
 }
 
 /// A path on which a class has grown.
@@ -337,6 +433,10 @@ struct End {
     beside: bool,
     /// Whether arrays of references have become longer, and not more: room for what grows.
     is_room: bool,
+    /// Whether most of it came in one step.
+    is_spike: bool,
+    /// Whether it has grown at each of many censuses, by about as much.
+    is_steady: bool,
 }
 
 impl Grown {
@@ -359,28 +459,46 @@ impl Grown {
             paths: paths.map(|it| it.0).collect(),
             courses,
             growth: growth(&lists),
+            held: held(&lists),
             again: false,
+            waits: false,
+            at_once: false,
             containers: containers.clone(),
         }
     }
 
-    /// Returns the paths on which it has grown.
+    /// Returns the paths on which it has grown; none as long as that is not clear and may become so.
     fn ends(&self) -> Vec<End> {
         let end = |&path: &u32| {
             let course = &self.courses[path as usize];
             let volumes: Vec<u64> = course.iter().map(|it| it.1).collect();
+            let bytes = monotone(&volumes);
+            let steps = volumes.windows(2).map(|it| it[1].saturating_sub(it[0]));
+            let least = steps.clone().min().unwrap_or(0);
+            let largest = steps.max().unwrap_or(0);
+            let is_steady = least > 0 && largest as f64 <= STEADY * bytes as f64;
             End {
                 path,
-                bytes: monotone(&volumes),
+                bytes,
                 beside: true,
                 is_room: self.holds_references && more(course) <= 0,
+                is_spike: bytes.saturating_sub(largest) as f64 <= BESIDE_LARGEST * bytes as f64,
+                is_steady: is_steady && volumes.len() >= CENSUSES,
             }
         };
         let mut ends: Vec<End> = self.paths.iter().map(end).collect();
         let all: u64 = ends.iter().map(|it| it.bytes).sum();
-        ends.retain(|it| it.bytes > 0 && it.bytes as f64 >= PART * all as f64);
-        // Of equals, the first.
-        if let Some(most) = ends.iter_mut().rev().max_by_key(|it| it.bytes) {
+        let is_part = |it: &End, part: f64| it.bytes > 0 && it.bytes as f64 >= part * all as f64;
+        let is_clear = ends.iter().any(|it| is_part(it, CLEAR) && !it.is_spike);
+        if self.waits && !is_clear {
+            return Vec::new();
+        }
+        // What grows in leaps, as an array that doubles, is seen by there being nothing else.
+        let leaps = |it: &End| self.at_once || !self.again && is_part(it, CLEAR);
+        ends.retain(|it| is_part(it, PART) && (!it.is_spike || leaps(it)));
+        // What is no spike comes first. Of equals, the first.
+        let order = |it: &&mut End| (!it.is_spike, it.bytes);
+        if let Some(most) = ends.iter_mut().rev().max_by_key(order) {
             most.beside = false;
         }
         ends
@@ -409,33 +527,43 @@ impl Grown {
         }
     }
 
-    /// Returns the container on a path that has grown: from the roots on, as long as one has most of
-    /// the growth.
-    fn container<T: Traceable>(&self, walk: &Walk<'_, T>, path: u32) -> Option<&Container> {
-        let mut on_way = vec![false; walk.census().paths.len()];
-        for at in walk.census().way(path) {
-            on_way[at as usize] = true;
-        }
-        let grown = |at: u32| self.growth[at as usize];
-        // Which one has grown most in each, and in the roots: the last of equals.
-        let mut most: HashMap<Option<u32>, u32> = HashMap::new();
-        for (number, it) in (0..).zip(&self.containers) {
-            if on_way[walk.path_of(it) as usize] {
-                let best = most.entry(it.within).or_insert(number);
-                if grown(number) >= grown(*best) {
-                    *best = number;
-                }
+    /// Returns the container that has grown on a path: the innermost that has most of the growth.
+    ///
+    /// Only those count whose objects of the class are mostly on the path: what others have grown by may be on
+    /// another. The way of classes does not tell which are on it, since where it comes back to a class, as in a
+    /// list of lists, it leaves out what is in between.
+    fn container<T: Traceable>(
+        &self,
+        walk: &Walk<'_, T>,
+        by_path: &ByPath,
+        path: u32,
+    ) -> Option<usize> {
+        let on_path = walk.on_path(by_path, path);
+        let is_on_path = |it: &Container| 2 * on_path.within(by_path.stretch(it)) >= it.bytes;
+        let mut grown: Vec<(u32, u64, usize)> = Vec::new();
+        let mut depths: Vec<u32> = Vec::with_capacity(self.containers.len());
+        for (number, (it, &bytes)) in self.containers.iter().zip(&self.growth).enumerate() {
+            let depth = it.within.map_or(0, |around| depths[around as usize] + 1);
+            depths.push(depth);
+            if bytes > 0 && is_on_path(it) {
+                grown.push((depth, bytes, number));
             }
         }
-        let mut at: Option<u32> = None;
-        while let Some(&best) = most.get(&at) {
-            let around = at.map_or(0, grown) as f64;
-            if grown(best) == 0 || (grown(best) as f64) < MOST_OF_IT * around {
-                break;
+        // One that was filled in one step is not meant, if there is another.
+        let sustained = |it: &(u32, u64, usize)| {
+            let steps = self.held[it.2].windows(2);
+            let largest = steps.map(|it| it[1].saturating_sub(it[0])).max();
+            it.1.saturating_sub(largest.unwrap_or(0))
+        };
+        if grown.iter().any(|it| sustained(it) > 0) {
+            for it in &mut grown {
+                it.1 = sustained(it);
             }
-            at = Some(best);
         }
-        at.map(|at| &self.containers[at as usize])
+        let most = grown.iter().map(|it| it.1).max().unwrap_or(0);
+        grown.retain(|it| it.1 as f64 >= MOST_OF_IT * most as f64);
+        let found = grown.into_iter().max_by_key(|it| (it.0, it.1));
+        found.map(|it| it.2)
     }
 }
 

@@ -5,7 +5,8 @@
 //! one place: so a list is entered at its head, and not where somebody refers to its middle.
 //!
 //! Objects that are reached in the same way are one **path**: from a root, by slots and classes. Where a way
-//! comes back to a class it goes on from there, so that the nodes of a tree are one path. Paths have names, and so they
+//! comes back to a class for the second time it goes on from there, so that a tree has few paths, however deep it is; not
+//! for the first time, so that in a list of lists the inner ones are told from the outer. Paths have names, and so they
 //! can be compared from collection to collection and from file to file, though objects move and files number
 //! them anew ([`Census`]).
 //!
@@ -79,6 +80,8 @@ pub struct Wanted {
     pub least_bytes: u64,
     /// How many censuses are needed before the one that shows its cause.
     pub censuses: usize,
+    /// How many collections ago it began to grow: censuses before that say nothing about it.
+    pub phases: usize,
 }
 
 /// A census has no more paths, but for the one of what has no room.
@@ -242,7 +245,7 @@ impl<'v, T: Traceable> Walk<'v, T> {
         }
         let path = match paths.known.get(&key) {
             Some(&path) => path,
-            None if paths.known.len() >= MOST_STEPS && key.0 != NONE => key.0,
+            None if paths.is_full() && key.0 != NONE => key.0,
             None => {
                 let path = self.new_path(number, key.0, key.2, paths);
                 if paths.known.len() < MOST_STEPS {
@@ -255,21 +258,24 @@ impl<'v, T: Traceable> Walk<'v, T> {
         path
     }
 
-    /// Returns where a step leads that was not taken before: back, if the way has been at that class, or
+    /// Returns where a step leads that was not taken before: back, if the way has been at that class twice, or
     /// on.
     fn new_path(&mut self, number: usize, within: u32, class: ClassId, paths: &mut Paths) -> u32 {
         let classes = &mut paths.classes;
         let within = (within != NONE).then_some(within);
         let back = |&at: &u32| self.census.paths[at as usize].within;
+        let mut last = None;
         for at in std::iter::successors(within, back) {
             self.work += 1;
             if classes[at as usize] == class {
-                return at;
+                match last {
+                    None => last = Some(at),
+                    Some(last) => return last,
+                }
             }
         }
         let new = classes.len() as u32;
         let step = match within {
-            Some(within) if classes.len() >= MOST_PATHS => return within,
             None if classes.len() >= MOST_ROOT_PATHS => {
                 if let Some(path) = paths.more {
                     return path;
@@ -370,9 +376,17 @@ impl<'v, T: Traceable> Walk<'v, T> {
         kept.iter().map(container).collect()
     }
 
-    /// Returns the path that a container is on.
-    pub(super) fn path_of(&self, container: &Container) -> u32 {
-        self.objects[container.number as usize].path
+    /// Returns the objects of a path.
+    pub(super) fn on_path(&self, by_path: &ByPath, path: u32) -> Held {
+        let position = |&it: &u32| (by_path.order.position[it as usize], it);
+        let mut objects: Vec<(u32, u32)> = by_path.of(path).iter().map(position).collect();
+        objects.sort_unstable();
+        let mut held = Held::default();
+        for (position, number) in objects {
+            let object = self.objects[number as usize].object;
+            held.push(position, self.view.bytes_of(object) as u64);
+        }
+        held
     }
 
     /// Returns all objects by the path that they are on, those of one path in the order of the walk; and
@@ -407,10 +421,9 @@ impl<'v, T: Traceable> Walk<'v, T> {
         path: u32,
         container: Option<&Container>,
     ) -> Trail<T::Object> {
-        let path = path as usize;
-        let numbers = &by_path.numbers[by_path.begins[path]..by_path.begins[path + 1]];
+        let numbers = by_path.of(path);
         let inside = container.and_then(|it| {
-            let stretch = by_path.order.stretch(it.number);
+            let stretch = by_path.stretch(it);
             let mut numbers = numbers.iter();
             numbers.find(|it| stretch.contains(&by_path.order.position[**it as usize]))
         });
@@ -463,6 +476,11 @@ struct Paths {
 }
 
 impl Paths {
+    /// Returns whether there is no room for new ones. Then nobody looks for where else they might lead.
+    fn is_full(&self) -> bool {
+        self.classes.len() >= MOST_PATHS || self.known.len() >= MOST_STEPS
+    }
+
     /// Returns the slot of a root.
     fn root(&mut self, root: &Root) -> Slot {
         let name = root_name(root);
@@ -561,7 +579,7 @@ impl Order {
 
 /// The objects of a class.
 #[derive(Clone, Default)]
-struct Held {
+pub(super) struct Held {
     /// Where they are in the order.
     positions: Vec<u32>,
     /// The bytes of each and of all before it.
@@ -575,7 +593,7 @@ impl Held {
     }
 
     /// Returns the bytes in a stretch.
-    fn within(&self, stretch: Range<u32>) -> u64 {
+    pub(super) fn within(&self, stretch: Range<u32>) -> u64 {
         let before = |end: u32| match self.positions.partition_point(|&it| it < end) {
             0 => 0,
             count => self.upto[count - 1],
@@ -590,6 +608,19 @@ pub(super) struct ByPath {
     begins: Vec<usize>,
     numbers: Vec<u32>,
     order: Order,
+}
+
+impl ByPath {
+    /// Returns the objects of a path, by their numbers.
+    fn of(&self, path: u32) -> &[u32] {
+        let path = path as usize;
+        &self.numbers[self.begins[path]..self.begins[path + 1]]
+    }
+
+    /// Returns the places of all that is in a container.
+    pub(super) fn stretch(&self, container: &Container) -> Range<u32> {
+        self.order.stretch(container.number)
+    }
 }
 
 /// Hashes steps: a few small numbers, often.

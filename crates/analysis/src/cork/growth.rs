@@ -60,6 +60,17 @@ pub fn courses(censuses: &[&Census]) -> Vec<Vec<(u64, u64)>> {
 /// Returns what each container of the last list has grown by, oldest list first. One that was in none
 /// of the lists before has grown by nothing that can be compared, if there are several.
 pub fn growth(lists: &[&[Container]]) -> Vec<u64> {
+    let grown = |held: Vec<u64>| match (held.len(), lists.len()) {
+        // It was not there, or held too little to be counted.
+        (1, ..=2) => held[0],
+        _ => monotone(&held),
+    };
+    held(lists).into_iter().map(grown).collect()
+}
+
+/// Returns what each container of the last list held at the censuses at which it was counted, without a gap, oldest
+/// first.
+pub(super) fn held(lists: &[&[Container]]) -> Vec<Vec<u64>> {
     let Some((last, earlier)) = lists.split_last() else {
         return Vec::new();
     };
@@ -75,15 +86,8 @@ pub fn growth(lists: &[&[Container]]) -> Vec<u64> {
         }
         after = before;
     }
-    let grown = |held: &Vec<u64>| match (held.len(), lists.len()) {
-        // It was not there, or held too little to be counted.
-        (1, ..=2) => held[0],
-        _ => {
-            let oldest_first: Vec<u64> = held.iter().rev().copied().collect();
-            monotone(&oldest_first)
-        }
-    };
-    held.iter().map(grown).collect()
+    held.iter_mut().for_each(|it| it.reverse());
+    held
 }
 
 /// Returns for each container which one it was before.

@@ -36,7 +36,7 @@ pub use self::census::{Census, Container, Containers, Step, Walk, Wanted};
 pub use self::finding::finding;
 pub use self::growth::{courses, growth, matched, monotone};
 pub use self::hidden::{Close, Hidden};
-use self::rank::{Change, History, Rank, Time};
+use self::rank::{Change, DECAY, History, Rank, Time};
 pub use self::slice::{Slice, SliceEdge};
 use crate::slot::SlotIds;
 use crate::summary::{PointsFrom, Summary};
@@ -77,7 +77,7 @@ impl Default for Options {
     /// Ratio ranking, with the published decay and threshold, that forgets.
     fn default() -> Self {
         Self {
-            ranking: Ranking::Ratio { decay: 0.15 },
+            ranking: Ranking::Ratio { decay: DECAY },
             threshold: 100.0,
             patience: 5,
             forget: true,
@@ -240,7 +240,7 @@ pub struct Candidate {
 /// in between.
 const CLOSE: u64 = 16;
 /// For how many collections before a class is reported its containers are counted.
-const AHEAD: u32 = CENSUSES as u32 - 1;
+const AHEAD: u32 = 3;
 /// The censuses that are enough before the one that shows a cause.
 const ENOUGH: usize = 2;
 /// Containers are counted that hold this part of what a class has grown by.
@@ -273,7 +273,10 @@ impl Cork {
         // Before the window is full, it is as long as there is something to look back at.
         let steps = Steps::new(self.options.ranking, window.front(), total);
         let now = self.time.next(allocated_bytes);
-        self.rank_classes(&steps, summary, now);
+        // Snapshots are few, and someone chose them: what was not in the one before has grown. While a program runs,
+        // classes come up all the time.
+        let compares = allocated_bytes == 0 && self.collections > 0;
+        self.rank_classes(&steps, summary, now, compares);
         self.rank_edges(&steps, &points_from);
         if let Ranking::Slope { window: length } = self.options.ranking {
             window.push_back(Volumes::of(summary, &points_from));
@@ -290,7 +293,8 @@ impl Cork {
         true
     }
 
-    fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, now: Time) {
+    /// `compares` says whether a class that was not there before has grown.
+    fn rank_classes(&mut self, steps: &Steps<'_>, summary: &Summary, now: Time, compares: bool) {
         let then = self.time;
         let last = summary.classes().last().map_or(0, |(id, _)| id.0 as usize);
         let count = self.classes.len().max(last + 1);
@@ -307,6 +311,10 @@ impl Cork {
             let earlier = |old: &Volumes| old.classes.get(id).copied();
             match steps.step(rank, volume, earlier) {
                 Change::New if volume == 0 => history.wait(),
+                Change::New if compares && known.is_none() => {
+                    rank.phases = 1;
+                    history.follow(rank, 0, then, now);
+                }
                 Change::New | Change::Fell => history.restart(phases, volume, now),
                 Change::Grew | Change::Held => {
                     let stands = history.follow(rank, before, then, now);
@@ -350,9 +358,34 @@ impl Cork {
     /// Returns the classes that grow, highest rank first, given the summary that was taken in
     /// last.
     pub fn candidates(&self, summary: &Summary, ids: &SlotIds) -> Vec<Candidate> {
-        let reported = self.histories.iter().filter(|it| it.1.reported);
-        let ranked = reported.map(|(&id, history)| (id, self.classes[id.0 as usize], history));
-        let mut growing: Vec<(ClassId, Rank, &History)> = ranked.collect();
+        self.described(summary, ids, |_, history| history.reported)
+    }
+
+    /// Returns the classes that grow and that only their rank keeps out of the report. A container that has
+    /// a high rank by itself shows that they belong there ([`Cause::rank`]).
+    pub fn suspects(&self, summary: &Summary, ids: &SlotIds) -> Vec<Candidate> {
+        let lenient = Options {
+            threshold: 0.0,
+            ..self.options
+        };
+        self.described(summary, ids, |rank, history| {
+            !history.reported
+                && lenient
+                    .keeps_out(rank, history, self.volume_bytes)
+                    .is_none()
+        })
+    }
+
+    fn described(
+        &self,
+        summary: &Summary,
+        ids: &SlotIds,
+        which: impl Fn(&Rank, &History) -> bool,
+    ) -> Vec<Candidate> {
+        let ranked = self.histories.iter();
+        let ranked = ranked.map(|(&id, history)| (id, self.classes[id.0 as usize], history));
+        let mut growing: Vec<(ClassId, Rank, &History)> =
+            ranked.filter(|it| which(&it.1, it.2)).collect();
         growing.sort_by(|(a, x, _), (b, y, _)| {
             let order = y.rank.partial_cmp(&x.rank).unwrap_or(Ordering::Equal);
             order.then(a.cmp(b))
@@ -362,7 +395,7 @@ impl Cork {
         }
         let points_from = summary.points_from(ids);
         let candidate = |(class, rank, history): (ClassId, Rank, &History)| {
-            let grown = rank.volume_bytes.saturating_sub(history.base_bytes);
+            let grown = history.grown_bytes(rank.volume_bytes);
             let began = history.base_time.allocated_bytes;
             let allocated = match self.knows_allocation {
                 true => self.time.allocated_bytes.saturating_sub(began),
@@ -413,23 +446,27 @@ impl Cork {
                 class,
                 least_bytes: grown / FINENESS,
                 censuses: (self.options.patience.max(2) as usize - 1).min(ENOUGH),
+                phases: rank.phases.into(),
             }
         });
         wanted.collect()
     }
 
     /// Returns the classes that have grown and are not reported, with what hides them; what has
-    /// grown most first. What does not grow any more, and what has grown by a hundredth of its volume
-    /// or less, is not close.
+    /// grown most first. What does not grow any more is not close, nor what has grown by a hundredth of its volume
+    /// or less, unless it has grown each time.
     pub fn close(&self) -> Vec<Close> {
         let of = |(&class, history): (&ClassId, &History)| {
             let rank = &self.classes[class.0 as usize];
-            let grown_bytes = rank.volume_bytes.saturating_sub(history.base_bytes);
+            let grown_bytes = history.grown_bytes(rank.volume_bytes);
             let why = match history.reported {
                 true => None,
                 false => self.options.keeps_out(rank, history, self.volume_bytes),
             };
-            let close = history.is_growing() && grown_bytes > rank.volume_bytes / 100;
+            let steps = u32::from(history.steps);
+            let each_time = steps >= rank::FEWEST_STEPS && history.steps == rank.phases;
+            let enough = grown_bytes > rank.volume_bytes / 100 || each_time && grown_bytes > 0;
+            let close = history.is_growing() && enough;
             close.then_some(Close {
                 class,
                 volume_bytes: rank.volume_bytes,

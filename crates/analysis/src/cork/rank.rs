@@ -45,6 +45,9 @@ pub(super) enum Change {
     Fell,
 }
 
+/// The part of its volume that a class may lose and still be growing, as it was published.
+pub(super) const DECAY: f64 = 0.15;
+
 /// An edge that has not grown for this many collections is forgotten. Containers grow in steps
 /// that are further and further apart, so this is more than a class is allowed.
 const EDGE_MEMORY: u16 = 16;
@@ -113,6 +116,15 @@ impl Rank {
         change
     }
 
+    /// Returns the ratio rank of something that had these volumes, oldest first.
+    pub(super) fn of(volumes: &[u64], decay: f64) -> f64 {
+        let mut rank = Self::default();
+        for &volume in volumes {
+            rank.ratio(volume, decay);
+        }
+        rank.rank.into()
+    }
+
     /// Forgets an edge that has not grown for long. Returns whether it did.
     pub(super) fn forget_if_quiet(&mut self) -> bool {
         let quiet = self.quiet > EDGE_MEMORY;
@@ -130,6 +142,8 @@ pub(super) struct History {
     /// The volume and the time when it began to grow.
     pub(super) base_bytes: u64,
     pub(super) base_time: Time,
+    /// The height that it had before: the depth of a dip is no growth.
+    like_bytes: u64,
     /// How it has grown since, by each clock.
     courses: [Course; 2],
     /// The sum of all its changes since, up and down.
@@ -139,14 +153,14 @@ pub(super) struct History {
     high_time: [f32; 2],
     /// Steps to a new height since it began to grow, and the largest of them.
     pub(super) steps: u16,
-    pub(super) largest_bytes: f32,
+    pub(super) largest_bytes: u64,
     /// Collections since the last new height.
     since_high: u16,
     /// The most collections that were between two new heights.
     gap: u16,
     /// The largest volume that it has fallen from, and for how many collections more that
     /// is remembered.
-    peak_bytes: f32,
+    peak_bytes: u64,
     peak_left: u16,
     /// Whether it is growing now.
     growing: bool,
@@ -242,9 +256,9 @@ impl History {
     pub(super) fn restart(&mut self, phases: u16, volume_bytes: u64, time: Time) {
         let old = match self.peak_left > 0 {
             true => self.peak_bytes,
-            false => 0.0,
+            false => 0,
         };
-        let peak_bytes = old.max(self.high_bytes as f32);
+        let peak_bytes = old.max(self.high_bytes);
         let peak_left = match self.high_bytes {
             // It was not there before, so it has not fallen from anything.
             0 => 0,
@@ -276,7 +290,7 @@ impl History {
         }
         if self.below_peak() {
             return Some(Hidden::BelowPeak {
-                peak_bytes: self.peak_bytes as u64,
+                peak_bytes: self.peak_bytes,
             });
         }
         if (rank.phases as u32) < patience || (self.steps as u32) < needed {
@@ -289,7 +303,7 @@ impl History {
         }
         if reached as f64 - largest < BESIDE_LARGEST * reached as f64 {
             return Some(Hidden::OneStep {
-                largest_bytes: largest as u64,
+                largest_bytes: self.largest_bytes,
                 grown_bytes: reached,
             });
         }
@@ -305,6 +319,16 @@ impl History {
     /// Returns whether it may stay there.
     pub(super) fn stays(&self) -> bool {
         self.growing && self.is_steady(STILL_STEADY)
+    }
+
+    /// Returns what a class of that volume has grown by, between like points: since it began, and beyond
+    /// the peak that it has fallen from.
+    pub(super) fn grown_bytes(&self, volume_bytes: u64) -> u64 {
+        let peak = match self.peak_left > 0 {
+            true => self.peak_bytes,
+            false => 0,
+        };
+        volume_bytes.saturating_sub(self.base_bytes.max(self.like_bytes).max(peak))
     }
 
     /// Returns whether it is growing, steadily or not.
@@ -330,10 +354,11 @@ impl History {
         if !self.growing && volume > self.high_bytes {
             self.growing = true;
             self.base_bytes = before;
+            self.like_bytes = self.high_bytes;
             self.base_time = then;
             self.travelled_bytes = volume.abs_diff(before) as f32;
             self.courses = Default::default();
-            (self.steps, self.largest_bytes) = (0, 0.0);
+            (self.steps, self.largest_bytes) = (0, 0);
             self.high_bytes = before;
             self.reach(volume, now);
             return true;
@@ -371,7 +396,7 @@ impl History {
         };
         self.steps = self.steps.saturating_add(1);
         let step = volume.saturating_sub(self.high_bytes);
-        self.largest_bytes = self.largest_bytes.max(step as f32);
+        self.largest_bytes = self.largest_bytes.max(step);
         self.high_bytes = volume;
         self.high_time = self.time(now);
         self.since_high = 0;

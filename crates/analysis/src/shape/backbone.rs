@@ -2,7 +2,8 @@
 //!
 //! A class is a backbone if its objects refer to objects of the same class: directly
 //! (`Node.next`), or through one other class, an array or a part that belongs to them alone
-//! (a B-tree's `Node.children`, which is a `Node[]`). Arrays that are elements of arrays are one, too.
+//! (a B-tree's `Node.children`, which is a `Node[]`); or if objects of two classes refer to each other through
+//! arrays (students to courses, and courses to students). Arrays that are elements of arrays are one, too.
 //! All that is read off a summary.
 //!
 //! Other classes are *parts* of the structure, and belong to the same family:
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use heaphound_heap::class::Elements;
 use heaphound_heap::view::Place;
-use heaphound_heap::{ClassId, ClassInfo};
+use heaphound_heap::{ClassId, ClassInfo, FieldKind};
 
 use crate::slot::{SlotId, SlotIds};
 use crate::summary::Summary;
@@ -80,6 +81,8 @@ pub struct Backbones {
     to_arrays: Vec<(bool, bool)>,
     /// Bytes of the elements of all arrays of references.
     array_bytes: u64,
+    /// Classes of the list, each with two slots that are looked at together.
+    beside: Vec<(ClassId, SlotId, SlotId)>,
 }
 
 impl Backbones {
@@ -98,6 +101,7 @@ impl Backbones {
             to_arrays: vec![(false, false); ids.end() as usize],
             array_bytes: 0,
             arrays: Vec::new(),
+            beside: Vec::new(),
             list,
         };
         for (place, it) in all.list.iter().enumerate() {
@@ -130,6 +134,10 @@ impl Backbones {
             let slot = elements_of(ids, all.arrays[at]);
             all.leads[slot.0 as usize] = all.elements_lead(summary, slot);
         }
+        let looked = all.list.iter().filter(|it| all.looks_at(it.class));
+        all.beside = looked
+            .flat_map(|own| all.beside_now(own, classes, ids))
+            .collect();
         all
     }
 
@@ -161,6 +169,12 @@ impl Backbones {
             let lead = &mut self.leads[slot.0 as usize];
             *lead = both(before.leads(slot), *lead, summary.edges_of(slot).is_empty());
         }
+        let beside = before.beside.into_iter();
+        let list = &self.list;
+        let stays = |it: &(ClassId, SlotId, SlotId)| list.iter().any(|own| own.class == it.0);
+        self.beside.extend(beside.filter(stays));
+        self.beside.sort_unstable();
+        self.beside.dedup();
     }
 
     /// Returns whether what was counted with these is exact for a summary whose backbones are
@@ -168,7 +182,9 @@ impl Backbones {
     pub fn cover(&self, now: &Self, summary: &Summary, ids: &SlotIds) -> bool {
         let known = |it: &Backbone| self.list.binary_search(it).is_ok();
         let stays = |it: &Backbone| now.list.binary_search(it).is_ok() || !lives(summary, it);
+        let is_looked_at = |it| self.beside.binary_search(it).is_ok();
         now.list.iter().all(known)
+            && now.beside.iter().all(is_looked_at)
             && self.list.iter().all(stays)
             && now
                 .list
@@ -254,6 +270,14 @@ impl Backbones {
         arrays.is_some_and(|&(leads, reads)| leads && !reads)
     }
 
+    /// Returns the pairs of slots of a class of the list that are looked at together, each with the class.
+    #[inline]
+    pub fn beside(&self, class: ClassId) -> &[(ClassId, SlotId, SlotId)] {
+        let start = self.beside.partition_point(|it| it.0 < class);
+        let count = self.beside[start..].partition_point(|it| it.0 == class);
+        &self.beside[start..start + count]
+    }
+
     /// Returns how many elements of arrays may be read before it is clear that the heap is no longer
     /// what these backbones say.
     pub fn most_elements(&self) -> u64 {
@@ -284,6 +308,35 @@ impl Backbones {
             [edge] => Leads::Inside(edge.to),
             _ => Leads::Mixed,
         }
+    }
+
+    /// Returns the pairs of slots of a class that are looked at together: those that lead inside. Two that lead to
+    /// the class itself say nothing without a third, in lists and binary trees, and of many there are too many
+    /// pairs.
+    fn beside_now(
+        &self,
+        own: &Backbone,
+        classes: &[ClassInfo],
+        ids: &SlotIds,
+    ) -> Vec<(ClassId, SlotId, SlotId)> {
+        const MOST_SLOTS: usize = 5;
+        let fields = &classes[own.class.0 as usize - 1].fields;
+        let slots = (0..).zip(fields);
+        let slots =
+            slots.filter(|(_, field)| matches!(field.kind, FieldKind::Ref | FieldKind::Opt));
+        let slots = slots.map(|(at, _)| ids.at(own.class, Place::Field(at)));
+        let inside: Vec<SlotId> = slots
+            .filter(|&slot| self.leads(slot) != Leads::Outside)
+            .collect();
+        let is_own = |slot: &SlotId| self.leads(*slot) == Leads::Inside(own.class);
+        if inside.len() > MOST_SLOTS || inside.len() == 2 && inside.iter().all(is_own) {
+            return Vec::new();
+        }
+        let mut pairs = Vec::new();
+        for (at, &a) in inside.iter().enumerate() {
+            pairs.extend(inside[at + 1..].iter().map(|&b| (own.class, a, b)));
+        }
+        pairs
     }
 
     /// Returns where the elements of an array lead, whosever it is.
@@ -443,7 +496,22 @@ impl<'s> Graph<'s> {
                 && (!self.belongs(class, part) || self.info(class).name < self.info(part).name);
             back && self.edge(part, part).is_none() && (array || part_of)
         });
-        between.next()
+        between.next().or_else(|| self.goes_around(class))
+    }
+
+    /// Returns the arrays that a class goes through to objects of another class that refer to objects of this one, if
+    /// they also do so through arrays: students know their courses, and courses their students.
+    fn goes_around(&self, class: ClassId) -> Option<ClassId> {
+        let arrays = |class| {
+            let targets = self.targets(class).into_iter();
+            targets.filter(|&it| self.is_array(it))
+        };
+        let leads_back = |&array: &ClassId| {
+            let others = self.targets(array).into_iter();
+            let mut others = others.filter(|&it| it != class && self.info(it).elements.is_none());
+            others.any(|other| arrays(other).any(|it| self.targets(it).contains(&class)))
+        };
+        arrays(class).find(leads_back)
     }
 
     fn list(&self) -> Vec<Backbone> {

@@ -155,12 +155,7 @@ impl FromStr for Count {
         Ok(match text {
             HEADS => Self::Heads,
             INSTANCES => Self::Instances,
-            text if text
-                .strip_prefix('.')
-                .map_or_else(|| is_slot(text), is_name) =>
-            {
-                Self::References(text.into())
-            }
+            text if is_referrer(text) => Self::References(text.into()),
             text => return Err(format!("`{text}` is not something that is counted")),
         })
     }
@@ -193,6 +188,10 @@ pub enum HashSum {
     Backward(Referrer),
     /// Of (source, target) over the references of a slot. `by .next`
     Forward(Referrer),
+    /// Of what two slots of one object refer to, the second first. `back beside .next&from`
+    BesideBack(Referrer),
+    /// Of what two slots of one object refer to. `beside .next&from`
+    Beside(Referrer),
 }
 
 impl HashSum {
@@ -203,7 +202,10 @@ impl HashSum {
 
     /// Returns whether it is of pairs of objects.
     pub fn is_of_pairs(&self) -> bool {
-        matches!(self, Self::Backward(_) | Self::Forward(_))
+        matches!(
+            self,
+            Self::Backward(_) | Self::Forward(_) | Self::BesideBack(_) | Self::Beside(_)
+        )
     }
 }
 
@@ -220,6 +222,8 @@ impl fmt::Display for HashSum {
             Self::Gaps(slot) => write!(f, "gaps of .{slot}"),
             Self::Backward(slot) => write!(f, "back by {slot}"),
             Self::Forward(slot) => write!(f, "by {slot}"),
+            Self::BesideBack(slots) => write!(f, "back beside {slots}"),
+            Self::Beside(slots) => write!(f, "beside {slots}"),
         }
     }
 }
@@ -229,7 +233,7 @@ impl FromStr for HashSum {
 
     fn from_str(text: &str) -> Result<Self, String> {
         type Make = fn(&str) -> HashSum;
-        let forms: [(&str, Make); 8] = [
+        let forms: [(&str, Make); 10] = [
             ("from .", |slot| HashSum::Sources(slot.into())),
             ("to ", |slot| HashSum::Targets(slot.into())),
             ("itself by .", |slot| HashSum::Itself(slot.into())),
@@ -240,6 +244,8 @@ impl FromStr for HashSum {
             ("gaps of .", |slot| HashSum::Gaps(slot.into())),
             ("back by ", |slot| HashSum::Backward(slot.into())),
             ("by ", |slot| HashSum::Forward(slot.into())),
+            ("back beside ", |slots| HashSum::BesideBack(slots.into())),
+            ("beside ", |slots| HashSum::Beside(slots.into())),
         ];
         match text {
             "all" => return Ok(Self::Objects),
@@ -247,24 +253,18 @@ impl FromStr for HashSum {
             _ => {}
         }
         let found = forms.iter().find_map(|(start, make)| {
-            let name = text.strip_prefix(start).filter(|name| is_name(name))?;
-            Some(make(name))
+            let name = text.strip_prefix(start)?;
+            // Behind a dot stands a slot of the structure's own, which may have any name.
+            (start.ends_with('.') || is_referrer(name)).then(|| make(name))
         });
         found.ok_or_else(|| format!("`{text}` is not something that can be matched"))
     }
 }
 
-/// Returns whether a text can be the name of a slot of some class: `List.head`, `Node[][*]`.
-fn is_slot(text: &str) -> bool {
-    let field = text
-        .rsplit_once('.')
-        .filter(|it| !it.0.is_empty() && is_name(it.1));
-    is_name(text) && (field.is_some() || text.len() > 3 && text.ends_with("[*]"))
-}
-
-/// Returns whether a text can be the name of a slot, with its class or with a dot before it.
-fn is_name(text: &str) -> bool {
-    !text.trim_matches('.').is_empty() && !text.starts_with(char::is_whitespace)
+/// Returns whether a text can be a slot of the structure's own (`.next`) or of another class
+/// (`List.head`, `Node[][*]`). Heaps have slots and classes of any name, the empty one among them.
+fn is_referrer(text: &str) -> bool {
+    text.contains('.') || text.ends_with("[*]")
 }
 
 #[cfg(feature = "export")]
@@ -311,6 +311,11 @@ mod tests {
             "List.head",
             "Node[][*]",
             ".[*]",
+            ".",
+            ". ",
+            "List.",
+            " . ",
+            "[*]",
         ] {
             assert_eq!(text.parse::<Count>().unwrap().to_string(), text);
         }
@@ -320,6 +325,11 @@ mod tests {
             "back by .[*]",
             "to .left",
             "to List.head",
+            "to .",
+            "from . ",
+            "by List. ",
+            "beside .next&from",
+            "back beside Edge.next&from",
         ] {
             assert_eq!(text.parse::<HashSum>().unwrap().to_string(), text);
         }

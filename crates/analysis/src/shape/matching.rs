@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::modular::Echelon;
-use super::relation::{Learnable, Point, Relations, number, row, solve};
+use super::relation::{ENOUGH_POINTS, Learnable, Point, Relations, number, row, solve};
 use super::{HashSum, Measure, Referrer, Relation};
 use crate::slot::SlotName;
 
@@ -19,6 +19,10 @@ const MOST_SUMS: usize = 200;
 const MOST_TERMS: usize = 12;
 /// Points that must have confirmed a matching that nobody would look for.
 const ENOUGH_CONFIRMED: usize = 3;
+/// Objects that a matching must have been true of, in all points together. Of a few it may be by accident.
+const ENOUGH_OBJECTS: i64 = 48;
+/// What an object adds to a sum of hashes of 31 bits, on average.
+const OF_AN_OBJECT: i64 = 1 << 30;
 
 impl Learnable for HashSum {
     fn find(learnt: &Relations<Self>) -> Vec<Relation<Self>> {
@@ -63,7 +67,10 @@ fn search(learnt: &Relations<HashSum>, mut terms: Vec<&HashSum>) -> Vec<Relation
         if independent.add(&row(&terms, &relation.terms)) {
             // If each pair is there the other way round, too, that says the same.
             independent.add(&row(&terms, &mirrored(&relation.terms)));
-            chosen.push(relation);
+            // What is not believed is not believed as a part of something else either.
+            if is_supported(learnt, &relation) {
+                chosen.push(relation);
+            }
         }
     };
     let rows: Vec<Vec<i64>> = points.iter().map(|point| row(&terms, point)).collect();
@@ -107,12 +114,27 @@ fn search(learnt: &Relations<HashSum>, mut terms: Vec<&HashSum>) -> Vec<Relation
     chosen
 }
 
+/// Returns whether a matching was seen often enough to be believed: at every point, or of many objects. Some of what it
+/// is about may be rare, and where there is none of it the matching says nothing.
+fn is_supported(learnt: &Relations<HashSum>, relation: &Relation<HashSum>) -> bool {
+    let most = |point: &Point<HashSum>| {
+        let sums = relation.terms.keys().map(|term| number(point, term));
+        sums.max().unwrap_or(0)
+    };
+    let sums: Vec<i64> = learnt.kept().map(most).filter(|&it| it > 0).collect();
+    let objects: i64 = sums.iter().map(|it| it / OF_AN_OBJECT).sum();
+    let is_everywhere = sums.len() == learnt.points();
+    sums.len() >= ENOUGH_POINTS && (is_everywhere || objects >= ENOUGH_OBJECTS)
+}
+
 /// Returns the same about pairs the other way round.
 fn mirrored(terms: &Point<HashSum>) -> Point<HashSum> {
     let mirrored = |(term, &times): (&HashSum, &i64)| {
         let term = match term.clone() {
             HashSum::Forward(slot) => HashSum::Backward(slot),
             HashSum::Backward(slot) => HashSum::Forward(slot),
+            HashSum::Beside(slots) => HashSum::BesideBack(slots),
+            HashSum::BesideBack(slots) => HashSum::Beside(slots),
             other => other,
         };
         (term, times)
@@ -206,7 +228,10 @@ pub(super) fn is_measured(relation: &Relation<HashSum>, measure: &Measure) -> bo
     };
     relation.terms.keys().all(|term| match term {
         HashSum::Objects | HashSum::Heads => true,
-        HashSum::Forward(slot) | HashSum::Backward(slot) => {
+        HashSum::Forward(slot)
+        | HashSum::Backward(slot)
+        | HashSum::Beside(slot)
+        | HashSum::BesideBack(slot) => {
             let is_own = matches!(slot, Referrer::Own(_));
             is_read(&full(slot)) && (is_own || is_member(&full(slot)))
         }

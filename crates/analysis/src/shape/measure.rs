@@ -25,6 +25,8 @@ pub struct Measure {
     /// Slots of these classes, with the class, whose arrays were not read, because too many refer to the
     /// same ones.
     pub unread: BTreeSet<String>,
+    /// Whether the objects are arrays, which refer to as much as they are long.
+    pub is_array: bool,
     /// Live objects of the backbone.
     pub instances: u64,
     /// Their volume, and that of what is between them.
@@ -100,6 +102,7 @@ pub fn measure(
             role,
             members: members().map(|it| name(it.class)).collect(),
             unread: unread.map(|slot| ids.full_name(classes, slot)).collect(),
+            is_array: classes[class.0 as usize - 1].elements.is_some(),
             instances: total.objects,
             volume_bytes: total.volume_bytes.saturating_add(between.min(most)),
             heap_bytes,

@@ -56,6 +56,14 @@ impl Metric {
         }
     }
 
+    /// Returns how many of that many objects there may be, at most.
+    pub(super) fn most(self, instances: u64) -> u64 {
+        match self {
+            Self::Quirk(count) => count,
+            Self::Range(_, max) => (max.part() * instances as f64).ceil() as u64,
+        }
+    }
+
     /// Returns whether more objects than `count` were expected.
     pub(super) fn exceeds(self, count: u64, instances: u64) -> bool {
         match self {

@@ -65,7 +65,7 @@ pub fn extent<T: Traceable>(view: &T, backbones: &Backbones, violations: &[Viola
 ///
 /// - No object has a degree: those that have it.
 /// - A matching is broken: those for which it does not hold; of pairs, first those that are in
-///   most of them.
+///   most of them; of what is beside each other, those that have most to do with them.
 /// - Each object's slot refers to something: those whose slot is null.
 ///
 /// Of anything else there are objects that are right and look the same. None of them is shown.
@@ -88,8 +88,13 @@ pub fn offenders<T: Traceable>(
         } => having(view, backbones, place, *degree),
         Broken::Degree { .. } => Vec::new(),
         Broken::Match { relation, .. } if relation.terms.keys().any(HashSum::is_of_pairs) => {
-            let pairs = sums::unmatched(view, backbones, place, &relation.terms);
-            return most_common(pairs, limit);
+            let (pairs, seen_by) = sums::unmatched(view, backbones, place, &relation.terms);
+            let is_beside =
+                |it: &HashSum| matches!(it, HashSum::Beside(_) | HashSum::BesideBack(_));
+            return match relation.terms.keys().any(is_beside) {
+                true => most_involved(&pairs, &seen_by, limit),
+                false => most_common(pairs, limit),
+            };
         }
         Broken::Match { relation, .. } => {
             let defects = sums::defects(view, backbones, place, &relation.terms);
@@ -155,6 +160,23 @@ fn having<T: Traceable>(
     }
     let having = counts.into_iter().filter(|it| degree.number.includes(it.1));
     having.map(|it| it.0).collect()
+}
+
+/// Returns the objects that most of these pairs are about and that have most of them in their slots: whoever has another
+/// owner than its neighbours, not the neighbours. Whoever is in one pair alone may be right, and the other one wrong.
+fn most_involved<O: Copy + Ord>(pairs: &[(O, O)], seen_by: &[O], limit: usize) -> Vec<O> {
+    let mut times: BTreeMap<O, [usize; 2]> = BTreeMap::new();
+    for object in pairs.iter().flat_map(|&(a, b)| [a, b]) {
+        times.entry(object).or_default()[0] += 1;
+    }
+    for &object in seen_by {
+        times.entry(object).or_default()[1] += 1;
+    }
+    times.retain(|_, &mut [about, by]| about > 1 && by > 0);
+    let involved = |&[about, by]: &[usize; 2]| about + 2 * by;
+    let most = times.values().map(involved).max();
+    let shown = times.iter().filter(|it| Some(involved(it.1)) == most);
+    shown.map(|it| *it.0).take(limit).collect()
 }
 
 /// Returns the objects of pairs, those first that are in most of them.

@@ -105,7 +105,13 @@ impl<T: Learnable> Relations<T> {
                 }
             }
         }
-        self.hold.iter().try_for_each(Relation::check)
+        self.hold.iter().try_for_each(Relation::check)?;
+        // Something was renamed in a point alone, or what was added was not so.
+        let broken = |it: &&Relation<T>| self.basis.iter().any(|point| it.value(point) != 0);
+        match self.hold.iter().find(broken) {
+            Some(relation) => Err(format!("`{relation}` does not hold of its own `basis`")),
+            None => Ok(()),
+        }
     }
 
     /// Returns something that a relation is about, and that no point has.
@@ -133,6 +139,11 @@ impl<T: Learnable> Relations<T> {
     /// Returns how many points were sums of others.
     pub(super) fn confirmed(&self) -> usize {
         self.confirming.len()
+    }
+
+    /// Returns all points that are kept.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Point<T>> {
+        self.basis.iter().chain(&self.confirming)
     }
 
     /// Returns points of which all others are sums.

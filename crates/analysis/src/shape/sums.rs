@@ -13,10 +13,14 @@
 //!
 //! Elements of an array count for the object that refers to the array, too: `.children[*]`. The first
 //! element alone does as well, because in a skip list it leads to each node: `.next[0]`.
+//!
+//! What two slots of one object refer to is a pair, too: `.next&from`. If all objects of a chain know whose they
+//! are, whoever is next knows the same.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 
+use foldhash::fast::FixedState;
 use heaphound_heap::class::Elements;
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::Place;
@@ -35,6 +39,9 @@ pub enum Link {
     Elements(SlotId),
     /// The first element alone.
     First(SlotId),
+    /// What one slot of an object refers to, together with what another slot of it refers to: an edge's next
+    /// and where it is from.
+    Beside(SlotId, SlotId),
 }
 
 /// What is true of an object of a structure, a number of times.
@@ -62,9 +69,9 @@ pub enum Trait {
 #[derive(Clone, Debug, Default)]
 pub struct SumCounters {
     /// By the place of a class in the list of backbones.
-    traits: HashMap<(u32, Trait), u64, BuildHasherDefault<Mixer>>,
+    traits: HashMap<(u32, Trait), u64, FixedState>,
     /// By link and the place of the target: over (source, target) and over (target, source).
-    pairs: HashMap<(Link, u32), (u64, u64), BuildHasherDefault<Mixer>>,
+    pairs: HashMap<(Link, u32), (u64, u64), FixedState>,
 }
 
 /// The sums of all workers together.
@@ -167,7 +174,13 @@ fn look<T: Traceable>(
                 let sum = SumCounters::hash(number(object)).wrapping_mul(times);
                 counters.add(place, what, sum);
             }
-            Seen::Pair(link, place, from, to) => {
+            Seen::Pair {
+                link,
+                place,
+                from,
+                to,
+                ..
+            } => {
                 let (from, to) = (number(from), number(to));
                 let forth = SumCounters::hash_pair(from, to);
                 let back = SumCounters::hash_pair(to, from);
@@ -205,9 +218,7 @@ fn finish<T: Traceable>(
 
 /// Returns a number for an object: the same in every process, unlike that of a map.
 fn number(object: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    object.hash(&mut hasher);
-    hasher.finish()
+    FixedState::default().hash_one(object)
 }
 
 /// What is seen of structures.
@@ -217,7 +228,14 @@ pub(super) enum Seen<O> {
     /// An object of the structure refers to it.
     Raised(O),
     /// A reference leads from an object to one of the class at a place.
-    Pair(Link, usize, O, O),
+    Pair {
+        link: Link,
+        place: usize,
+        /// Whose slots it is seen in.
+        by: O,
+        from: O,
+        to: O,
+    },
 }
 
 /// Looks at the objects of a view, one by one: the slow twin of a collector's counting.
@@ -261,6 +279,36 @@ impl<'a, T: Traceable> Walk<'a, T> {
                 self.elements(place, &own, slot, object, to, seen);
             }
         });
+        if let Some(own) = own {
+            self.beside(&own, object, seen);
+        }
+    }
+
+    /// Looks at what two slots of an object refer to.
+    fn beside(&self, own: &Backbone, object: T::Object, seen: &mut dyn FnMut(Seen<T::Object>)) {
+        let pairs = self.backbones.beside(own.class);
+        if pairs.is_empty() {
+            return;
+        }
+        let mut targets = BTreeMap::new();
+        self.view.for_each_strong_edge(object, |at, to| {
+            let class = self.view.class_of(to);
+            if let Some(place) = self.backbones.relative(own.family, class) {
+                targets.insert(self.ids.at(own.class, at), (place, to));
+            }
+        });
+        for &(_, a, b) in pairs {
+            if let (Some(&(_, from)), Some(&(place, to))) = (targets.get(&a), targets.get(&b)) {
+                let (link, by) = (Link::Beside(a, b), object);
+                seen(Seen::Pair {
+                    link,
+                    place,
+                    by,
+                    from,
+                    to,
+                });
+            }
+        }
     }
 
     #[allow(clippy::too_many_arguments, reason = "an edge has as many sides")]
@@ -289,7 +337,14 @@ impl<'a, T: Traceable> Walk<'a, T> {
             seen(Seen::Trait(place, Trait::Source(link), from, 1));
         }
         if let Some(to_place) = to_place {
-            seen(Seen::Pair(link, to_place, from, to));
+            let (place, by) = (to_place, from);
+            seen(Seen::Pair {
+                link,
+                place,
+                by,
+                from,
+                to,
+            });
             if from == to {
                 seen(Seen::Trait(place, Trait::Itself(link), from, 1));
             }
@@ -320,8 +375,9 @@ impl<'a, T: Traceable> Walk<'a, T> {
                 let to_class = self.view.class_of(to);
                 if let Some(to_place) = self.backbones.relative(own.family, to_class) {
                     if index == 0 {
-                        let first = Trait::Target(Link::First(slot));
-                        seen(Seen::Trait(to_place, first, to, 1));
+                        let first = Link::First(slot);
+                        seen(Seen::Trait(to_place, Trait::Target(first), to, 1));
+                        seen(Seen::Trait(place, Trait::Source(first), from, 1));
                     }
                     if index != next {
                         seen(Seen::Trait(place, Trait::Gap(slot), from, 1));
@@ -386,9 +442,9 @@ impl Sums {
             for (&(link, to), &(forth, back)) in &self.pairs {
                 let family = backbones.list().get(to as usize).map(|it| it.family);
                 if family == Some(own.family) {
-                    let link = names.referrer(link, own);
-                    add(HashSum::Forward(link.clone()), forth);
-                    add(HashSum::Backward(link), back);
+                    let [there, again] = names.pairs(link, own);
+                    add(there, forth);
+                    add(again, back);
                 }
             }
         }
@@ -409,7 +465,7 @@ pub(super) fn defects<T: Traceable>(
         ids: &ids,
     };
     let own = &backbones.list()[place];
-    let mut times_of: HashMap<Trait, i64> = HashMap::new();
+    let mut times_of: HashMap<Trait, i64, FixedState> = HashMap::default();
     let mut times_of = |what: Trait| {
         *times_of.entry(what).or_insert_with(|| {
             let parts = names.of(what, own).into_iter();
@@ -442,41 +498,61 @@ pub(super) fn defects<T: Traceable>(
     defects
 }
 
-/// Returns the pairs that a sum of sums has too often or too rarely.
+/// Returns the pairs that a sum of sums has too often or too rarely, and for each time that it has one, whose slots it is
+/// seen in.
 pub(super) fn unmatched<T: Traceable>(
     view: &T,
     backbones: &Backbones,
     place: usize,
     terms: &BTreeMap<HashSum, i64>,
-) -> Vec<(T::Object, T::Object)> {
+) -> (Vec<Pair<T>>, Vec<T::Object>) {
     let ids = SlotIds::new(view.classes());
     let names = Names {
         classes: view.classes(),
         ids: &ids,
     };
     let own = &backbones.list()[place];
-    let mut times_of: HashMap<Link, (i64, i64)> = HashMap::new();
-    let mut pairs: BTreeMap<(T::Object, T::Object), i64> = BTreeMap::new();
+    let mut times_of: HashMap<Link, (i64, i64), FixedState> = HashMap::default();
     let walk = Walk::new(view, backbones);
-    for object in live(view, 1) {
-        walk.object(object, &mut |seen| {
-            if let Seen::Pair(link, to_place, from, to) = seen
-                && backbones.list()[to_place].family == own.family
-            {
-                let &mut (forth, back) = times_of.entry(link).or_insert_with(|| {
-                    let name = names.referrer(link, own);
-                    let times = |sum: HashSum| terms.get(&sum).copied().unwrap_or(0);
-                    let back = times(HashSum::Backward(name.clone()));
-                    (times(HashSum::Forward(name)), back)
-                });
-                *pairs.entry((from, to)).or_default() += forth;
-                *pairs.entry((to, from)).or_default() += back;
-            }
-        });
-    }
+    let objects = live(view, 1);
+    let mut for_each_pair = |f: &mut dyn FnMut(T::Object, Pair<T>, i64)| {
+        for &object in &objects {
+            walk.object(object, &mut |seen| {
+                if let Seen::Pair {
+                    link,
+                    place,
+                    by,
+                    from,
+                    to,
+                } = seen
+                    && backbones.list()[place].family == own.family
+                {
+                    let &mut (forth, back) = times_of.entry(link).or_insert_with(|| {
+                        let times = |sum: HashSum| terms.get(&sum).copied().unwrap_or(0);
+                        names.pairs(link, own).map(times).into()
+                    });
+                    f(by, (from, to), forth);
+                    f(by, (to, from), back);
+                }
+            });
+        }
+    };
+    let mut pairs: BTreeMap<Pair<T>, i64> = BTreeMap::new();
+    for_each_pair(&mut |_, pair, times| *pairs.entry(pair).or_default() += times);
     pairs.retain(|_, times| *times != 0);
-    pairs.into_keys().collect()
+    let mut seen_by = Vec::new();
+    for_each_pair(&mut |by, pair, times| {
+        if times != 0 && pairs.contains_key(&pair) {
+            seen_by.push(by);
+        }
+    });
+    (pairs.into_keys().collect(), seen_by)
 }
+
+type Pair<T> = (
+    <T as heaphound_heap::view::HeapView>::Object,
+    <T as heaphound_heap::view::HeapView>::Object,
+);
 
 /// Returns whether a class is the one of its family that has the sums of pairs: the backbone whose name comes
 /// first.
@@ -516,16 +592,30 @@ impl Names<'_> {
         }
     }
 
+    /// Returns the sums that pairs are part of: as they are, and the other way round.
+    fn pairs(&self, link: Link, own: &Backbone) -> [HashSum; 2] {
+        let name = self.referrer(link, own);
+        match link {
+            Link::Beside(..) => [HashSum::Beside(name.clone()), HashSum::BesideBack(name)],
+            _ => [HashSum::Forward(name.clone()), HashSum::Backward(name)],
+        }
+    }
+
     fn own(&self, link: Link) -> SlotName {
         match link {
             Link::Slot(slot) => self.ids.own_name(self.classes, slot),
             Link::Elements(slot) => self.ids.own_name(self.classes, slot).elements(),
             Link::First(slot) => self.ids.own_name(self.classes, slot).first(),
+            Link::Beside(a, b) => {
+                let [a, b] = [a, b].map(|slot| self.ids.own_name(self.classes, slot));
+                a.beside(&b)
+            }
         }
     }
 
     fn referrer(&self, link: Link, own: &Backbone) -> Referrer {
-        let (Link::Slot(slot) | Link::Elements(slot) | Link::First(slot)) = link;
+        let (Link::Slot(slot) | Link::Elements(slot) | Link::First(slot) | Link::Beside(slot, _)) =
+            link;
         if self.ids.class_of(slot) == Some(own.class) {
             return Referrer::Own(self.own(link));
         }
@@ -534,6 +624,7 @@ impl Names<'_> {
             Link::Slot(_) => name,
             Link::Elements(_) => name.elements(),
             Link::First(_) => name.first(),
+            Link::Beside(_, other) => name.beside(&self.ids.own_name(self.classes, other)),
         })
     }
 }
@@ -545,23 +636,4 @@ fn mix(value: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
-}
-
-/// Hashes slots. They are small numbers, which no input can choose in order to collide.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte as u32));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.0 = (self.0.rotate_left(32) ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
 }

@@ -5,5 +5,6 @@ mod export;
 mod profile;
 mod shape;
 mod shape_alarms;
+mod shape_relations;
 mod structures;
 mod summaries;

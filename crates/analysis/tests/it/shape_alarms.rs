@@ -212,7 +212,7 @@ fn what_cannot_be_meant_is_refused() {
         ("\"terms\"", "\"ignore\": true, \"terms\""),
         ("\"degrees\": {", "\"degree\": {}, \"degrees\": {"),
         ("\"in=0\"", "\"in=7\""),
-        ("\"schema_version\": 2", "\"schema_version\": -1"),
+        ("\"schema_version\": 3", "\"schema_version\": -1"),
         ("\"quirk\": 1", "\"quirk\": -1"),
         ("\"quirk\": 1", "\"quirk\": NaN"),
         ("\"quirk\": 1", "\"range\": [60, 40]"),
@@ -226,8 +226,8 @@ fn what_cannot_be_meant_is_refused() {
         assert!(edited(from, to).is_err(), "{to}");
     }
     assert!(edited("\"quirk\": 1", "\"range\": [0, 100]").is_ok());
-    let other = Profile::from_json("{\"schema_version\": 3, \"backbones\": {}, \"more\": 1}");
-    assert!(other.unwrap_err().contains("version 3"));
+    let other = Profile::from_json("{\"schema_version\": 4, \"backbones\": {}, \"more\": 1}");
+    assert!(other.unwrap_err().contains("version 4"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use heaphound_report::Report;
 use heaphound_report::rules::{self, Rule, Rules};
 
 use crate::asker::Asker;
-use crate::bindings::{Bindings, instances};
+use crate::bindings::Bindings;
 use crate::input;
 use crate::listing::count_of;
 use crate::names::{Names, nearest};
@@ -139,8 +139,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }
         evaluations.push(evaluation);
     }
+    let objects: Vec<ObjectId> = heap.objects().collect();
     for evaluation in &evaluations {
-        progress.announce(evaluation.looks(|classes| instances(&heap, classes)));
+        progress.announce(evaluation.looks(&objects));
     }
     let evaluated = progress.of_steps("checking", |steps| {
         let evaluations = evaluations.into_iter().map(|it| it.watched(steps));
@@ -302,6 +303,7 @@ fn shown(heap: &Snapshot, value: &Datum<ObjectId>) -> String {
         Datum::Unknown => "a value that the heap does not have".into(),
         Datum::Null => "null".into(),
         Datum::Plain(value) => value.to_string(),
+        Datum::Whole(value) => value.to_string(),
         Datum::Text(text) => format!("{text:?}"),
         Datum::Object(object) => match heap.text_of(*object) {
             Some(text) => format!("{} {text:?}", heap.name_of(*object)),

@@ -55,6 +55,15 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         None => Format::from_path(&args.to),
     };
     let name = args.to.display();
+    if let (Some(chosen), Some(told)) = (format, Format::from_path(&args.to))
+        && chosen != told
+    {
+        progress.remark(&format!(
+            "the name {name} tells {}, and {} is written",
+            word(told),
+            word(chosen)
+        ));
+    }
     let format = format.ok_or_else(|| {
         Problem::new(format!("the name {name} does not tell a format"))
             .hint("use .heap, .txt or .hhs, or `--to text|binary`")
@@ -76,12 +85,16 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         .map_err(|error| Problem::cannot_write(&args.to, &error))?;
     Ok(Report::Written(Written {
         file: name.to_string(),
-        format: match format {
-            Format::Text => "text".into(),
-            Format::Binary => "binary".into(),
-        },
+        format: word(format).into(),
         objects: heap.len(),
         edges: heap.edges(),
         file_bytes,
     }))
+}
+
+fn word(format: Format) -> &'static str {
+    match format {
+        Format::Text => "text",
+        Format::Binary => "binary",
+    }
 }

@@ -10,9 +10,10 @@ use heaphound_deal::fmt::{Style, format};
 use heaphound_deal::infer::Inferred;
 use heaphound_deal::plan::{Explain, Plans};
 use heaphound_heap::finding::{Finding, Severity};
+use heaphound_heap::snapshot::ObjectId;
 use heaphound_report::Report;
 
-use crate::bindings::{Bindings, instances};
+use crate::bindings::Bindings;
 use crate::input;
 use crate::names::Names;
 use crate::output;
@@ -77,7 +78,7 @@ Examples:
   heaphound deal explain 'assertion(forall Node x: reach[d](x) -> x.next.prev == x)'
   heaphound deal explain heap.deal --heap shop.hhs --bind d=static:orders")]
 struct ExplainArgs {
-    /// A file of rules, or a statement.
+    /// A file of rules, or a statement; `-` is stdin.
     #[arg(value_name = "FILE|TEXT")]
     what: String,
 
@@ -149,7 +150,9 @@ fn fmt(args: &FmtArgs) -> Result<Report, Problem> {
 
 fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
     let path = Path::new(&args.what);
-    let (name, text) = match path.is_file() || args.what.ends_with(".deal") {
+    let is_file = input::is_stdin(path) || path.exists() || args.what.ends_with(".deal");
+    let (name, text) = match is_file {
+        true if input::is_stdin(path) => ("stdin", input::read_text(path)?),
         true => (args.what.as_str(), input::read_text(path)?),
         false => ("statement", args.what.clone()),
     };
@@ -180,14 +183,16 @@ fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
         let expressions = resolved.rules.iter();
         let expressions =
             expressions.filter_map(|it| Expression::of(&resolved, it, Matching::Probes));
-        let nested = expressions.filter(|it| !it.explain().loops.is_empty());
-        let looks: Vec<u64> = nested
-            .map(|it| it.looks(|classes| instances(heap, classes)))
-            .collect();
+        let nested = expressions.filter(|it| {
+            let explained = it.explain();
+            !explained.loops.is_empty() || !explained.indexed.is_empty()
+        });
+        let objects: Vec<ObjectId> = heap.objects().collect();
+        let looks: Vec<u64> = nested.map(|it| it.looks(heap, &objects)).collect();
         if !looks.is_empty() {
             let looks = thousands(looks.into_iter().fold(0, u64::saturating_add));
             explained.push_str(&format!(
-                "note: on this heap, loops in loops are about {looks} looks at objects\n"
+                "note: on this heap, loops in loops are {looks} looks at objects at most\n"
             ));
         }
     }

@@ -11,12 +11,13 @@ use heaphound_deal::resolved::Rule;
 use heaphound_heap::finding::{Finding, Severity};
 use heaphound_heap::path::named;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::spelling::thread_name;
 use heaphound_heap::view::HeapView;
 use heaphound_report::answer::Kind;
 use heaphound_report::{Answer, Members, Report, Verdict};
 
 use crate::asker::Asker;
-use crate::bindings::{Bindings, instances};
+use crate::bindings::Bindings;
 use crate::input;
 use crate::listing::{Listing, count_of, left_out_note};
 use crate::names::Names;
@@ -104,26 +105,27 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         evidence: Vec::new(),
         notes,
     };
+    let objects: Vec<ObjectId> = heap.objects().collect();
     if args.explain {
         let explained = expression.explain();
         let mut notes = Vec::new();
-        if !explained.loops.is_empty() {
-            let looks = expression.looks(|classes| instances(&heap, classes));
-            let looks = thousands(looks);
+        if !explained.loops.is_empty() || !explained.indexed.is_empty() {
+            let looks = thousands(expression.looks(&heap, &objects));
             notes.push(format!(
-                "on this heap, that is about {looks} looks at objects"
+                "on this heap, that is {looks} looks at objects at most"
             ));
         }
         let answer = reply(Verdict::Value, explained.to_string(), notes);
         let finding = None;
         return Ok(Report::Answer { answer, finding });
     }
-    let looks = expression.looks(|classes| instances(&heap, classes));
-    progress.announce(looks);
+    progress.announce(expression.looks(&heap, &objects));
     let evaluated = progress.of_steps("evaluating", |steps| {
         expression.evaluate_watched(&probes, &bindings, &|_, _| false, steps)
     });
-    let Evaluated { answer, unknown } = evaluated.map_err(|diagnostic| {
+    let Evaluated {
+        answer, unknown, ..
+    } = evaluated.map_err(|diagnostic| {
         let nobody = expression.needs_asker() && probes.asker().is_none();
         wrong(vec![match nobody {
             true => diagnostic.hint(NAME_ASKER),
@@ -194,6 +196,7 @@ fn shown(heap: &Snapshot, value: &Datum<ObjectId>) -> String {
     match value {
         Datum::Absent | Datum::Null => "null".into(),
         Datum::Plain(value) => value.to_string(),
+        Datum::Whole(value) => value.to_string(),
         Datum::Text(text) => format!("{text:?}"),
         Datum::Unknown => "a value that the heap does not have".into(),
         Datum::Object(object) => match heap.text_of(*object) {
@@ -206,7 +209,7 @@ fn shown(heap: &Snapshot, value: &Datum<ObjectId>) -> String {
 fn members(heap: &Snapshot, set: &expr::Members<ObjectId>, limit: usize) -> Members {
     let objects = set.iter().map(|it| named(heap, it).into());
     let threads = set.threads.iter();
-    let threads = threads.map(|&it| format!("thread:{}", heap.threads()[it]).into());
+    let threads = threads.map(|&it| thread_name(&heap.threads()[it]).into());
     let listed = objects.chain(threads).take(limit);
     Members {
         of: Kind::Objects,

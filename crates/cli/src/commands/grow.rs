@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use heaphound_analysis::cork::{self, Causes, Cork, Options, Ranking};
+use heaphound_analysis::cork::{self, Cause, Causes, Cork, Options, Ranking};
 use heaphound_analysis::series::Series;
 use heaphound_analysis::summary::{Summary, summarize_on};
 use heaphound_heap::finding::Finding;
@@ -136,8 +136,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             bytes: summary.volume_bytes(),
         });
         if number == count {
-            found = findings(args, &cork, &summary, &series, &heap, progress)?;
-            growth.close = close(&cork, &series);
+            let causes;
+            (found, causes) = findings(args, &cork, &summary, &series, &heap, progress)?;
+            growth.close = close(&cork, &series, &causes);
         }
         if args.table && (number == from || number == to) {
             compared.push(summary);
@@ -205,7 +206,7 @@ fn check_program(
     }
 }
 
-/// Returns what grows, as findings. The snapshots before the last are read again, to see which
+/// Returns what grows, as findings, and the causes. The snapshots before the last are read again, to see which
 /// containers have grown: nobody knew before what to look for.
 fn findings(
     args: &Args,
@@ -214,12 +215,14 @@ fn findings(
     series: &Series,
     heap: &Snapshot,
     progress: &Progress,
-) -> Result<Vec<Finding>, Problem> {
-    let candidates = cork.candidates(summary, &series.slots());
-    let reported = |it: &cork::Wanted| candidates.iter().any(|known| known.class == it.class);
+) -> Result<(Vec<Finding>, Vec<Cause>), Problem> {
+    let reported = cork.candidates(summary, &series.slots());
+    let is_reported = |class| reported.iter().any(|it| it.class == class);
+    let mut candidates = reported.clone();
+    candidates.extend(cork.suspects(summary, &series.slots()));
     let mut wanted = cork.wanted();
-    wanted.retain(reported);
-    let mut causes = Causes::default();
+    wanted.retain(|it| candidates.iter().any(|known| known.class == it.class));
+    let mut causes = Causes::at_once();
     if !wanted.is_empty() {
         let earlier = args.heaps.len().saturating_sub(cork::CENSUSES);
         for path in &args.heaps[earlier..args.heaps.len() - 1] {
@@ -232,13 +235,22 @@ fn findings(
     let standing = progress.of("looking for what grows", || {
         causes.look(heap, &candidates, &wanted, series.classes())
     });
+    // A class whose rank is low may grow in a container whose rank is not.
+    let threshold = options(args).threshold;
+    let grows = |it: &&Cause| {
+        let mut classes = it.classes.iter();
+        it.rank > threshold || classes.any(|it| is_reported(it.0))
+    };
+    let causes: Vec<Cause> = standing.iter().filter(grows).cloned().collect();
     let finding = |cause| cork::finding(cause, &candidates, series.classes(), None);
-    Ok(standing.iter().map(finding).collect())
+    Ok((causes.iter().map(finding).collect(), causes))
 }
 
-/// Returns the classes that have grown and are not reported, with what hides them.
-fn close(cork: &Cork, series: &Series) -> Vec<Close> {
-    let close = cork.close().into_iter().map(|it| Close {
+/// Returns the classes that have grown and are in no finding, with what hides them.
+fn close(cork: &Cork, series: &Series, causes: &[Cause]) -> Vec<Close> {
+    let hidden = |class| !causes.iter().any(|it| it.has(class));
+    let close = cork.close().into_iter().filter(|it| hidden(it.class));
+    let close = close.map(|it| Close {
         name: series.classes()[it.class.0 as usize - 1].name.clone(),
         bytes_before: it.volume_bytes - it.grown_bytes,
         bytes_after: it.volume_bytes,

@@ -8,6 +8,7 @@ use heaphound_heap::path::{Origin, Search, Trail, named};
 use heaphound_heap::probe::Probes;
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::spelling::thread_name;
 use heaphound_heap::view::HeapView;
 use heaphound_report::answer::{Amount, Kind};
 use heaphound_report::{Answer, Members, Report, Verdict};
@@ -65,7 +66,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let names = Names::of(&heap);
     let object = names.object(&args.object)?;
     let avoid = names.list(&args.avoid)?;
-    let start = start_of(args.from.as_deref(), &names, &heap)?;
+    let start = start_of(args.from.as_deref(), &names)?;
     let found = progress.of("searching", || {
         search(&heap, &start, &avoid, object, args.count)
     });
@@ -84,7 +85,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     };
     let from = match &start {
         Start::Anywhere => "a root".to_string(),
-        Start::Thread(thread) => format!("thread:{thread}"),
+        Start::Thread(thread) => thread_name(thread),
         Start::Object(object, None) => heap.name_of(*object),
         Start::Object(_, Some(root)) => root.short(),
     };
@@ -119,19 +120,12 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     Ok(Report::Answer { answer, finding })
 }
 
-fn start_of<'h>(
-    from: Option<&str>,
-    names: &Names<'h>,
-    heap: &Snapshot,
-) -> Result<Start<'h>, Problem> {
+fn start_of<'h>(from: Option<&str>, names: &Names<'h>) -> Result<Start<'h>, Problem> {
     let Some(from) = from else {
         return Ok(Start::Anywhere);
     };
-    let is_thread = |it: &str| heap.threads().iter().any(|name| name == it);
-    if let Some(thread) = from.strip_prefix("thread:")
-        && (is_thread(thread) || !thread.ends_with(']'))
-    {
-        return names.thread(thread).map(Start::Thread);
+    if from.starts_with("thread:") && (names.find_thread(from).is_some() || !from.ends_with(']')) {
+        return names.thread(from).map(Start::Thread);
     }
     let target = names.target(from)?;
     Ok(Start::Object(target.object, target.root))

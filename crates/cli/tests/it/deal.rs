@@ -4,6 +4,7 @@ use std::fs;
 
 use expect_test::expect;
 
+use crate::folder::Folder;
 use crate::{check, run_in, told};
 
 #[test]
@@ -153,5 +154,31 @@ fn with_a_heap_names_are_checked() {
             `held`: runs as the probe is_object_owned: 2 traversals
             `pred(Node#2).size()`: evaluated as it is written: 1 traversal
         "#]],
+    );
+}
+
+#[test]
+fn rules_are_explained_from_stdin_and_from_whatever_exists() {
+    let folder = Folder::new("explained");
+    folder.write("one.deal", "assertion(forall Node x: x.next != x);\n");
+    let from_file = folder.sh("$H deal explain one.deal");
+    let from_stdin = folder.sh("$H deal explain - < one.deal");
+    assert_eq!(from_stdin.status.code(), Some(0), "{}", told(&from_stdin));
+    assert_eq!(
+        told(&from_stdin).lines().skip(1).collect::<Vec<_>>(),
+        told(&from_file).lines().skip(1).collect::<Vec<_>>()
+    );
+    // A folder exists, and is not a statement.
+    let folder_itself = folder.sh("$H deal explain /");
+    assert!(
+        told(&folder_itself).contains("cannot read /"),
+        "{}",
+        told(&folder_itself)
+    );
+    let zeros = folder.sh("$H deal explain /dev/zero");
+    assert!(
+        told(&zeros).contains("cannot read /dev/zero"),
+        "{}",
+        told(&zeros)
     );
 }

@@ -2,6 +2,9 @@
 
 use expect_test::{Expect, expect};
 
+use crate::folder::Folder;
+use crate::{run_in, told};
+
 /// Evaluates on the heap of a web server.
 fn check(rest: &str, expect: Expect) {
     crate::check(&format!("eval web.heap {rest}"), expect);
@@ -254,4 +257,75 @@ fn heaps_in_files_have_no_labels() {
             exit code 2
         "#]],
     );
+}
+
+#[test]
+fn a_quantifier_ranges_over_a_set_that_has_a_name() {
+    let folder = Folder::new("named-sets");
+    folder.write(
+        "n.heap",
+        "root main -> N#1, N#2, N#3\nN#1 { v = 1 }\nN#2 { v = 2 }\nN#3 { v = 9 }\n",
+    );
+    let run = |text: &str| {
+        let line = format!("eval n.heap '{text}' --bind 's={{N#1,N#2}}'");
+        told(&run_in(&folder.0, &line))
+    };
+    let query = |text: &str| {
+        folder.write("q.deal", format!("{text};\n"));
+        let line = "check n.heap --rules q.deal --bind 's={N#1,N#2}'";
+        told(&run_in(&folder.0, line)).replace(text, "…")
+    };
+    let found = query("query(x, x in s)");
+    assert!(found.contains("N#1") && found.contains("N#2"), "{found}");
+    assert!(!found.contains("N#3"), "{found}");
+    assert_eq!(
+        query("query(x.v, x in s)"),
+        query("query N x: x in s select x.v")
+    );
+    for (text, same) in [
+        ("forall x in s: x.v < 3", "forall N x: x in s -> x.v < 3"),
+        ("exists s x: x.v == 9", "exists N x: x in s && x.v == 9"),
+        (
+            "\\num_of x in s: x.v > 1",
+            "\\num_of N x: x in s && x.v > 1",
+        ),
+        (
+            "(\\sum s x; x.v > 0; x.v)",
+            "(\\sum N x; x in s && x.v > 0; x.v)",
+        ),
+        ("{x in s | x.v == 1}", "{N x | x in s && x.v == 1}"),
+    ] {
+        let (short, long) = (run(text), run(same));
+        assert!(!long.contains("error:"), "{same}: {long}");
+        let answer = |told: &str| told.lines().next().map(str::to_string);
+        assert_eq!(answer(&short), answer(&long), "{text}");
+    }
+    folder.write(
+        "s.deal",
+        "let s = {N#1, N#2};\nrule small: forall x in s: x.v < 3;\n",
+    );
+    let checked = run_in(&folder.0, "check n.heap --rules s.deal");
+    assert_eq!(checked.status.code(), Some(0), "{}", told(&checked));
+}
+
+#[test]
+fn sums_are_exact_however_large() {
+    let folder = Folder::new("large-sums");
+    let most = u64::MAX;
+    folder.write(
+        "n.heap",
+        format!("class N {{ v: u64 }}\nroot main -> N#1, N#2, N#3\nN#1 {{ v = {most} }}\nN#2 {{ v = {most} }}\nN#3 {{ v = 3 }}\n"),
+    );
+    for (text, answer) in [
+        ("(\\sum N x; true; x.v)", "36893488147419103233"),
+        ("(\\sum N x; x.v > 3; x.v)", "36893488147419103230"),
+        ("(\\sum N x; true; x.v) > (\\sum N x; x.v > 3; x.v)", "yes"),
+        ("(\\sum N x; true; x.v) == (\\sum N x; true; x.v)", "yes"),
+        ("(\\sum N x; true; x.v) > 18446744073709551615", "yes"),
+        ("(\\sum N x; true; x.v) < 3.7e19", "yes"),
+        ("(\\sum N x; true; x.v) < 3.6e19", "no"),
+    ] {
+        let told = told(&run_in(&folder.0, &format!("eval n.heap '{text}'")));
+        assert!(told.starts_with(answer), "{text}: {told}");
+    }
 }

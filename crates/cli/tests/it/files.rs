@@ -255,3 +255,16 @@ fn every_command_has_examples_and_is_in_the_guide() {
         );
     }
 }
+
+#[test]
+fn a_format_that_the_name_does_not_tell_is_remarked_on() {
+    let folder = Folder::new("remark");
+    let output = folder.sh("$H convert web.heap x.hhs --to text 2>&1 >/dev/null");
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        told,
+        "note: the name x.hhs tells binary, and text is written\n"
+    );
+    let output = folder.sh("$H convert web.heap x.dump --to text 2>&1 >/dev/null");
+    assert!(output.stdout.is_empty());
+}

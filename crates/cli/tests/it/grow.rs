@@ -227,3 +227,71 @@ fn five_snapshots_say_what_the_live_detector_says() {
     let slots = |it: &Value| it["evidence"][0]["path"]["hops"][0]["slot"] == "allOrders";
     assert!(findings.iter().all(slots), "{told:#}");
 }
+
+/// Returns what `grow` says about snapshots of a program that keeps so many items of 16 bytes in an array.
+fn of_items(name: &str, counts: &[usize]) -> String {
+    let name = format!("heaphound-grow-{name}-{}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    fs::create_dir_all(&directory).unwrap();
+    let mut line = "grow".to_string();
+    for (number, &count) in (1..).zip(counts) {
+        let elements: Vec<String> = (1..=count).map(|it| format!("Item#{it}")).collect();
+        let mut heap = format!(
+            "root static:store -> Store#1\nStore#1 {{ items -> Item[]#1 }}\nItem[]#1 [ {} ]\n",
+            elements.join(", ")
+        );
+        for item in &elements {
+            heap += &format!("{item} (16 bytes)\n");
+        }
+        fs::write(directory.join(format!("{number}.heap")), heap).unwrap();
+        line += &format!(" {number}.heap");
+    }
+    let told = run_in(&directory, &line);
+    fs::remove_dir_all(&directory).unwrap();
+    String::from_utf8(told.stdout).unwrap()
+}
+
+#[test]
+fn a_leak_that_begins_late_is_found() {
+    let told = of_items("late", &[1000, 1000, 2000, 3000, 4000]);
+    let expected = "Item grows: 4,000 objects, 64,000 bytes, 48,000 more in 3 steps";
+    assert!(
+        told.replace(',', "").contains(&expected.replace(',', "")),
+        "{told}"
+    );
+    assert!(told.contains("\n  objects: Item\n"), "{told}");
+}
+
+#[test]
+fn a_class_that_was_not_there_at_first_has_grown() {
+    let told = of_items("new", &[0, 100, 200, 300]);
+    assert!(
+        told.contains("Item grows: 300 objects, 4800 bytes, 4800 more in 3 steps"),
+        "{told}"
+    );
+    assert!(told.contains("\n  objects: Item\n"), "{told}");
+}
+
+#[test]
+fn what_hides_a_growth_is_told_with_its_threshold() {
+    let told = of_items("slow", &[10_000, 10_475, 10_950, 11_425, 11_900]);
+    let expected = "close: Item grew from 160,000 to 190,400 bytes (+19 %), but its rank is 43, and the threshold is 100";
+    assert!(told.contains(expected), "{told}");
+    let told = of_items("little", &[1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007]);
+    let expected = "close: Item grew from 16,000 to 16,112 bytes (+1 %), but its rank is 3, and the threshold is 100";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
+fn the_growth_of_a_saw_tooth_is_that_between_like_points() {
+    let told = of_items("shallow", &[2500, 2250, 3000, 2750, 3500]);
+    assert!(
+        told.contains("close: Item grew from 40,000 to 56,000 bytes (+40 %), but"),
+        "{told}"
+    );
+    let told = of_items("deep", &[2500, 500, 3000, 500, 3500]);
+    assert!(
+        told.contains("close: Item grew from 48,000 to 56,000 bytes (+17 %), but"),
+        "{told}"
+    );
+}

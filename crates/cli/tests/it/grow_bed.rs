@@ -43,24 +43,8 @@ fn over_files(program: &Small) -> Vec<Shown> {
             files.push(file);
         }
     });
-    let grow = |more: &str| {
-        let told = run_in(
-            &directory,
-            &format!("grow {} --json{more}", files.join(" ")),
-        );
-        serde_json::from_slice::<Value>(&told.stdout).unwrap()
-    };
-    let mut told = grow("");
-    // What leaks by less than the threshold is told as close, and by which threshold it was hidden: asked again
-    // with a lower one, the command finds it.
-    let hidden = &told["growth"]["close"][0]["hidden_by"];
-    if !program.blamed.is_empty()
-        && !program.stops
-        && told["findings"] == Value::Array(Vec::new())
-        && hidden == "rank"
-    {
-        told = grow(" --threshold 50");
-    }
+    let told = run_in(&directory, &format!("grow {} --json", files.join(" ")));
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     fs::remove_dir_all(&directory).unwrap();
     let findings = told["findings"].as_array().unwrap();
     let shown = |it: &Value| Shown {

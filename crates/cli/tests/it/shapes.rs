@@ -7,6 +7,7 @@ use expect_test::expect;
 
 use heaphound_testkit::schema;
 
+use crate::folder::Folder;
 use crate::{check, run_in, told};
 
 #[test]
@@ -146,7 +147,7 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
     fs::write(&path, edited.to_string()).unwrap();
     let again = run_in(&directory, "shapes broken.heap --test lists.json");
     assert_eq!(again.status.code(), Some(0));
-    fs::write(directory.join("bad.json"), "{ \"schema_version\": 2 }").unwrap();
+    fs::write(directory.join("bad.json"), "{ \"schema_version\": 3 }").unwrap();
     check(
         "shapes list-20.heap --test bad.json",
         expect![[r#"
@@ -154,7 +155,7 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
         exit code 2
     "#]],
     );
-    let newer = profile.replace("\"schema_version\": 2", "\"schema_version\": 9");
+    let newer = profile.replace("\"schema_version\": 3", "\"schema_version\": 9");
     fs::write(directory.join("newer.json"), newer).unwrap();
     check(
         "shapes list-20.heap --learn newer.json",
@@ -168,10 +169,27 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
     check(
         "shapes list-20.heap --test misspelt.json",
         expect![[r#"
-        error: misspelt.json is not a profile: Node: `to .nxt` was never counted at line 87
-        exit code 2
-    "#]],
+            error: misspelt.json is not a profile: Node: `to .nxt` was never counted at line 87
+            exit code 2
+        "#]],
     );
+    // Also in what relations were learnt from, wherever that is.
+    for (right, wrong) in [
+        ("\".next\": 19", "\".nxt\": 19"),
+        ("\"to .next\": ", "\"to .nxt\": "),
+        ("\"instances\": 20", "\"instances\": 21"),
+    ] {
+        let basis = profile.rfind(right).expect("a point has it");
+        let misspelt = profile[..basis].to_string() + &profile[basis..].replacen(right, wrong, 1);
+        fs::write(directory.join("misspelt.json"), misspelt).unwrap();
+        let output = run_in(&directory, "shapes list-20.heap --test misspelt.json");
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        let said = told(&output);
+        assert!(
+            said.contains("does not hold of its own `basis`"),
+            "{wrong}: {said}"
+        );
+    }
     check(
         "shapes list-20.heap --learn no/where.json",
         expect![[r#"
@@ -393,4 +411,20 @@ fn summaries_are_drawn_in_three_forms() {
         }
     "#]],
     );
+}
+
+#[test]
+fn slots_of_any_name_are_learnt_and_tested() {
+    let folder = Folder::new("odd-slots");
+    for slot in ["", " ", ".", "a.b"] {
+        let mut heap = format!("class N {{ \"{slot}\" -> }}\nroot static:a -> N#1\n");
+        for n in 1..20 {
+            heap.push_str(&format!("N#{n}.\"{slot}\" -> N#{}\n", n + 1));
+        }
+        folder.write("list.heap", heap);
+        let output = folder.sh("rm -f p.json; $H shapes list.heap --learn p.json");
+        assert_eq!(output.status.code(), Some(0), "{slot:?}: {}", told(&output));
+        let output = folder.sh("$H shapes list.heap --test p.json");
+        assert_eq!(output.status.code(), Some(0), "{slot:?}: {}", told(&output));
+    }
 }

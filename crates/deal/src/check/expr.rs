@@ -360,8 +360,9 @@ impl Checker<'_> {
             let hint = "as an expression, without `assertion(…)`, they may";
             self.report(diagnostic.hint(hint));
         }
-        let id = self.quantify(kind, span, quantifier.class.as_ref(), &quantifier.variable);
-        let range = quantifier.range.as_ref().map(|it| self.formula(it));
+        let (class, member) = self.ranged(quantifier.class.as_ref(), &quantifier.variable);
+        let id = self.quantify(kind, span, class, &quantifier.variable);
+        let range = self.both(member.as_ref(), quantifier.range.as_ref());
         let body = self.formula(&quantifier.body);
         self.variables.pop();
         let own = &mut self.quantifiers[id.0 as usize];
@@ -387,8 +388,9 @@ impl Checker<'_> {
         let span = quantifier.span;
         let kind = QuantifierKind::SetOf;
         self.not_in_assertion(span, &format!("`{}`", quantifier.kind.name()));
-        let id = self.quantify(kind, span, quantifier.class.as_ref(), &quantifier.variable);
-        let range = quantifier.range.as_ref().map(|it| self.formula(it));
+        let (class, member) = self.ranged(quantifier.class.as_ref(), &quantifier.variable);
+        let id = self.quantify(kind, span, class, &quantifier.variable);
+        let range = self.both(member.as_ref(), quantifier.range.as_ref());
         let value = self.term(&quantifier.body);
         self.variables.pop();
         let own = &mut self.quantifiers[id.0 as usize];
@@ -438,6 +440,43 @@ impl Checker<'_> {
         };
         self.wrong(span, message);
         None
+    }
+
+    /// What a quantifier ranges over: a class, or the objects of a set that has a name. These are those
+    /// of which the formula holds: `x in s`.
+    pub(super) fn ranged<'n>(
+        &self,
+        class: Option<&'n Name>,
+        variable: &Name,
+    ) -> (Option<&'n Name>, Option<Expr>) {
+        let set =
+            class.filter(|it| self.is_set(&it.text) && self.classes_named(&it.text).is_empty());
+        let Some(set) = set else {
+            return (class, None);
+        };
+        let name = |name: &Name| {
+            Box::new(Expr {
+                span: name.span,
+                kind: ExprKind::Name(name.text.clone()),
+            })
+        };
+        let member = Expr {
+            span: set.span,
+            kind: ExprKind::Binary(BinaryOp::In, name(variable), name(set)),
+        };
+        (None, Some(member))
+    }
+
+    /// Two formulas as one, if there are any. None inside if one of them is wrong.
+    pub(super) fn both(&mut self, a: Option<&Expr>, b: Option<&Expr>) -> Option<Option<Formula>> {
+        let a = a.map(|it| self.formula(it));
+        let b = b.map(|it| self.formula(it));
+        match (a, b) {
+            (Some(a), Some(b)) => {
+                Some(a.and_then(|a| Some(Formula::And(Box::new(a), Box::new(b?)))))
+            }
+            (a, b) => a.or(b),
+        }
     }
 
     /// Opens a quantifier: its variable is in scope until it is popped.

@@ -233,11 +233,10 @@ impl Checker<'_> {
 
     fn query(&mut self, query: &syntax::Query) -> Option<Query> {
         let kind = QuantifierKind::SetOf;
-        let found = self.quantify(kind, query.span, query.class.as_ref(), &query.variable);
-        let body = match &query.body {
-            Some(body) => self.formula(body),
-            None => Some(Formula::Constant(true)),
-        };
+        let (class, member) = self.ranged(query.class.as_ref(), &query.variable);
+        let found = self.quantify(kind, query.span, class, &query.variable);
+        let body = self.both(member.as_ref(), query.body.as_ref());
+        let body = body.unwrap_or(Some(Formula::Constant(true)));
         let select = match &query.select {
             syntax::Select::Objects => Some(Select::Objects),
             syntax::Select::Count(_) => Some(Select::Count),

@@ -214,8 +214,8 @@ pub(super) struct Index<O> {
 
 /// What things are equal by. Two that compare as equal have the same; two that have the same may
 /// still differ, where only objects or only plain data compare.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Key<O> {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Key<O> {
     Null,
     Object(O),
     Plain(PlainKey),
@@ -223,11 +223,12 @@ enum Key<O> {
 
 impl<O: Copy> Key<O> {
     /// None if it is equal to nothing.
-    fn of(datum: &Datum<O>) -> Option<Self> {
+    pub fn of(datum: &Datum<O>) -> Option<Self> {
         match datum {
             Datum::Absent | Datum::Null => Some(Self::Null),
             Datum::Object(object) => Some(Self::Object(*object)),
             Datum::Plain(value) => plain_key(*value).map(Self::Plain),
+            Datum::Whole(value) => Some(Self::Plain(PlainKey::Integer(*value))),
             Datum::Unknown | Datum::Text(_) => None,
         }
     }
@@ -253,20 +254,35 @@ impl<O: Copy + Ord> Index<O> {
     /// The objects whose path leads to the same, and those of which nobody knows, in order. None if
     /// it could be any: what is looked for is not known.
     pub fn equal(&self, to: &Datum<O>) -> Option<Vec<O>> {
+        let equal = self.entries(to)?.iter().map(|(_, object)| *object);
+        let mut found = self.unknown.clone();
+        found.extend(equal);
+        if !self.unknown.is_empty() {
+            found.sort_unstable();
+        }
+        Some(found)
+    }
+
+    /// How many these are.
+    pub fn count(&self, to: &Datum<O>) -> Option<usize> {
+        Some(self.unknown.len() + self.entries(to)?.len())
+    }
+
+    /// How many they can be.
+    pub fn most(&self) -> usize {
+        let equal = self.entries.chunk_by(|(a, _), (b, _)| a == b);
+        self.unknown.len() + equal.map(<[_]>::len).max().unwrap_or(0)
+    }
+
+    fn entries(&self, to: &Datum<O>) -> Option<&[(Key<O>, O)]> {
         if matches!(to, Datum::Unknown | Datum::Text(_)) {
             return None;
         }
-        let mut found = self.unknown.clone();
-        if let Some(key) = Key::of(to) {
-            let start = self.entries.partition_point(|(it, _)| *it < key);
-            let here = self.entries[start..]
-                .iter()
-                .take_while(|(it, _)| *it == key);
-            found.extend(here.map(|(_, object)| *object));
-            if !self.unknown.is_empty() {
-                found.sort_unstable();
-            }
-        }
-        Some(found)
+        let Some(key) = Key::of(to) else {
+            return Some(&[]);
+        };
+        let start = self.entries.partition_point(|(it, _)| *it < key);
+        let end = self.entries.partition_point(|(it, _)| *it <= key);
+        Some(&self.entries[start..end])
     }
 }

@@ -1,11 +1,13 @@
 //! What an evaluation comes to: which probes it runs as, and how many traversals it takes.
+//!
+//! Elsewhere: how many objects it looks at on a heap (`looks.rs`).
 
 use std::collections::HashSet;
 use std::fmt;
 
 use super::tree::{Above, Depends, From, Loop, Number, SetKind, SetNode, Truth, of_path};
 use super::{Expression, Root};
-use crate::resolved::{ClassSet, Program, QuantifierId};
+use crate::resolved::{Program, QuantifierId};
 
 /// What an evaluation comes to, at most: it ends as soon as the answer is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -107,20 +109,6 @@ impl Expression<'_> {
             indexed,
         }
     }
-
-    /// About how many objects its quantifiers look at, each as often as it is looked at, given how
-    /// many objects are of some classes. It can be fewer: an evaluation ends as soon as the answer is
-    /// known. It can be more where many objects are equal that an index is to tell apart.
-    pub fn looks(&self, count: impl Fn(&ClassSet) -> u64) -> u64 {
-        let mut counter = Counter::of(self.program);
-        counter.root(&self.root);
-        let range = |id: &QuantifierId| count(&self.program.quantifiers[id.0 as usize].classes);
-        let loops = counter.nested.iter();
-        let looks = loops.map(|it| it.iter().map(range).fold(1, u64::saturating_mul));
-        let all = looks.fold(0, u64::saturating_add);
-        let outer = self.program.quantifiers.iter().map(|it| count(&it.classes));
-        outer.fold(all, u64::saturating_add)
-    }
 }
 
 /// The probe that a formula is, perhaps negated.
@@ -143,7 +131,8 @@ fn whole_set(set: &SetNode<'_>) -> Option<&'static str> {
     }
 }
 
-struct Counter<'p> {
+/// Counts what parts of an expression take.
+pub(super) struct Counter<'t, 'p> {
     program: &'p Program,
     /// What is done once and kept.
     seen: HashSet<Once>,
@@ -153,6 +142,8 @@ struct Counter<'p> {
     nested: Vec<Depends>,
     /// Those of which few are.
     indexed: Vec<QuantifierId>,
+    /// All quantifiers.
+    pub all: Vec<&'t Loop<'p>>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -163,8 +154,8 @@ enum Once {
     Slot(usize),
 }
 
-impl<'p> Counter<'p> {
-    fn of(program: &'p Program) -> Self {
+impl<'t, 'p> Counter<'t, 'p> {
+    pub fn of(program: &'p Program) -> Self {
         Self {
             program,
             seen: HashSet::new(),
@@ -172,10 +163,11 @@ impl<'p> Counter<'p> {
             traversals: Vec::new(),
             nested: Vec::new(),
             indexed: Vec::new(),
+            all: Vec::new(),
         }
     }
 
-    fn root(&mut self, root: &Root<'_>) {
+    pub fn root(&mut self, root: &'t Root<'p>) {
         match root {
             Root::Truth(truth) => self.truth(truth),
             Root::Value(number) => self.number(number),
@@ -183,7 +175,7 @@ impl<'p> Counter<'p> {
         }
     }
 
-    fn truth(&mut self, truth: &Truth<'_>) {
+    fn truth(&mut self, truth: &'t Truth<'p>) {
         match truth {
             Truth::Constant(_) | Truth::Flag(_) => {}
             Truth::InstanceOf(..) | Truth::Label(..) => {}
@@ -229,13 +221,14 @@ impl<'p> Counter<'p> {
             Truth::Probe(asked) => {
                 let (name, count) = asked.probe.name();
                 self.probes.push(name);
+                asked.meaning.iter().for_each(|it| self.meant(it));
                 asked.cut.iter().for_each(|it| self.set(it));
                 self.add(count, &asked.depends);
             }
         }
     }
 
-    fn number(&mut self, number: &Number<'_>) {
+    fn number(&mut self, number: &'t Number<'p>) {
         match number {
             Number::Constant(_) | Number::Path(_) => {}
             Number::Count(own) => self.looped(own),
@@ -247,7 +240,7 @@ impl<'p> Counter<'p> {
         }
     }
 
-    fn set(&mut self, set: &SetNode<'_>) {
+    fn set(&mut self, set: &'t SetNode<'p>) {
         match &set.kind {
             SetKind::Running | SetKind::ThreadRoots(..) | SetKind::Literal(_) => {}
             SetKind::ReachAll => self.live(),
@@ -296,7 +289,15 @@ impl<'p> Counter<'p> {
         }
     }
 
-    fn looped(&mut self, own: &Loop<'_>) {
+    /// What a probe means, if it comes to that: where what it asks about is garbage.
+    fn meant(&mut self, meaning: &'t Truth<'p>) {
+        if let Truth::Loop(own) = meaning {
+            self.all.push(own);
+        }
+    }
+
+    fn looped(&mut self, own: &'t Loop<'p>) {
+        self.all.push(own);
         self.live();
         if !own.depends.is_empty() {
             let mut variables = own.depends.clone();

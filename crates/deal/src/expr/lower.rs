@@ -8,7 +8,7 @@ use heaphound_heap::root::Part;
 use super::pattern::{self, Matched};
 use super::tree::{
     Above, Asked, Depends, Dom, From, Loop, Member, Number, SetKind, SetNode, ThreadReach, Truth,
-    is_within, of_path,
+    is_within, of_path, reads,
 };
 use crate::resolved::{
     Formula, Operand, Path, Probe, Program, Quantifier, QuantifierId, Set, Source, Start, Thread,
@@ -467,8 +467,13 @@ impl<'p> Lowering<'p> {
         depends.sort();
         depends.dedup();
         self.answers += 1;
+        let reads = match self.matching {
+            Matching::Probes => reads(id, range.as_ref(), &body),
+            Matching::AsWritten => None,
+        };
         Loop {
             id,
+            reads,
             quantifier,
             range,
             body,

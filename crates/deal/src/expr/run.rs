@@ -10,10 +10,12 @@ use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::{Root, RootKind, Value};
 
-use super::bound::{Bound, Index};
+use super::bound::{Bound, Index, Key};
 use super::members::Members;
 use super::pattern::Matched;
-use super::tree::{Asked, From, Loop, Number, SetKind, SetNode, Truth, is_within, of_path};
+use super::tree::{
+    Asked, Depends, From, Loop, Number, SetKind, SetNode, Truth, is_within, of_path,
+};
 use super::{Expression, Labels, Progress};
 use crate::datum::Datum;
 use crate::fold::folded;
@@ -22,6 +24,9 @@ use crate::resolved::{Dereference, Path, QuantifierId, RelationId, Start, Step};
 use crate::syntax::{Fold, QuantifierKind, Span};
 
 type Objects<O> = Rc<Members<O>>;
+
+/// The values of a quantifier that were computed, by what they depend on.
+type Folded<O> = HashMap<Case<O>, Datum<O>>;
 
 /// One evaluation.
 pub(super) struct Run<'e, 'p, 'v, T: Readable> {
@@ -37,9 +42,9 @@ pub(super) struct Run<'e, 'p, 'v, T: Readable> {
     sets: Vec<Kept<T::Object, Objects<T::Object>>>,
     /// What each thread reaches, by the slot of the question.
     threads: HashMap<usize, Kept<T::Object, ByThread<T::Object>>>,
-    answers: Vec<Kept<T::Object, u64>>,
+    answers: Vec<HashMap<Case<T::Object>, u64>>,
     /// Values made of many, by the slots of their quantifiers.
-    folds: HashMap<usize, Kept<T::Object, Datum<T::Object>>>,
+    folds: HashMap<usize, Folded<T::Object>>,
     /// Objects in sets that are kept.
     held: usize,
     /// The live objects of the classes of quantifiers that are inside others.
@@ -59,6 +64,15 @@ pub(super) struct Run<'e, 'p, 'v, T: Readable> {
 
 /// What is kept of something, by the variables that it depends on.
 type Kept<O, R> = HashMap<Box<[Option<O>]>, R>;
+
+/// What an answer depends on.
+#[derive(PartialEq, Eq, Hash)]
+enum Case<O> {
+    /// The objects that variables stand for.
+    Variables(Box<[Option<O>]>),
+    /// What is read of them.
+    Values(Box<[Key<O>]>),
+}
 
 /// What each thread reaches, in the order of the view's threads.
 type Reached<O> = Vec<ObjectSet<O>>;
@@ -154,7 +168,8 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
                 None => true,
             },
             Truth::Kept(truth, depends, slot) => {
-                self.answer(*slot, depends, |it| it.truth(truth) as u64) != 0
+                let case = Case::Variables(self.key(depends));
+                self.answer(*slot, case, |it| it.truth(truth) as u64) != 0
             }
         }
     }
@@ -171,7 +186,13 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
     }
 
     fn folded(&mut self, own: &Loop<'p>, fold: Fold, of: &Number<'p>) -> Datum<T::Object> {
-        let key = self.key(&own.depends);
+        // What it takes of each object may be read of other variables.
+        let mut depends = Depends::new();
+        of.depends(&mut depends);
+        let key = match is_within(&depends, &[own.id]) {
+            true => self.case(own),
+            false => Case::Variables(self.key(&own.depends)),
+        };
         let kept = self.folds.get(&own.slot);
         if let Some(known) = kept.and_then(|it| it.get(&key)) {
             return known.clone();
@@ -474,7 +495,8 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
 
     fn decided(&mut self, own: &Loop<'p>) -> bool {
         let is_forall = own.kind() == QuantifierKind::Forall;
-        let answer = self.answer(own.slot, &own.depends, |it| {
+        let case = self.case(own);
+        let answer = self.answer(own.slot, case, |it| {
             let mut decided = is_forall;
             it.each(own, |it, _| {
                 decided = it.truth(&own.body);
@@ -486,7 +508,8 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
     }
 
     fn counted(&mut self, own: &Loop<'p>) -> u64 {
-        self.answer(own.slot, &own.depends, |it| {
+        let case = self.case(own);
+        self.answer(own.slot, case, |it| {
             let mut count = 0;
             it.each(own, |it, _| {
                 count += it.truth(&own.body) as u64;
@@ -496,15 +519,27 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         })
     }
 
+    /// What the answer of a quantifier depends on at the moment: of many objects that are alike in what is
+    /// read of them, one is enough.
+    fn case(&self, own: &Loop<'p>) -> Case<T::Object> {
+        let keys = own.reads.as_ref().and_then(|paths| {
+            let keys = paths.iter().map(|it| Key::of(&self.walk(it)));
+            keys.collect()
+        });
+        match keys {
+            Some(keys) => Case::Values(keys),
+            None => Case::Variables(self.key(&own.depends)),
+        }
+    }
+
     /// The answer that is kept in a slot, or else is found now.
     fn answer(
         &mut self,
         slot: usize,
-        depends: &[QuantifierId],
+        case: Case<T::Object>,
         make: impl FnOnce(&mut Self) -> u64,
     ) -> u64 {
-        let key = self.key(depends);
-        if let Some(&known) = self.answers[slot].get(&key) {
+        if let Some(&known) = self.answers[slot].get(&case) {
             return known;
         }
         let answer = make(self);
@@ -512,7 +547,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         if kept.len() >= MOST_ANSWERS {
             kept.clear();
         }
-        kept.insert(key, answer);
+        kept.insert(case, answer);
         answer
     }
 
@@ -527,7 +562,6 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         let is_bounded = bounded.is_some();
         let objects = match bounded {
             Some(objects) => objects,
-            None if own.depends.is_empty() => Few::Set(Rc::clone(&live)),
             None => Few::Shared(self.instances(own)),
         };
         let objects = objects.as_slice();

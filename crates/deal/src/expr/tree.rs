@@ -138,6 +138,9 @@ pub(super) struct Loop<'p> {
     /// Whether what its body says can bound the objects that are looked at.
     pub is_bounded: bool,
     pub depends: Depends,
+    /// The paths by which alone it reads the variables that it depends on, where it is so. Its answer
+    /// is the same wherever these lead to the same.
+    pub reads: Option<Vec<&'p Path>>,
     /// Where the answer is kept.
     pub slot: usize,
 }
@@ -204,7 +207,89 @@ impl Number<'_> {
     }
 }
 
-impl Loop<'_> {
+impl<'p> Truth<'p> {
+    /// Adds the paths by which it reads logic variables, each but `own`. Returns whether it reads
+    /// them in no other way.
+    fn reads(&self, own: &[QuantifierId], all: &mut Vec<&'p Path>) -> bool {
+        let is_own = |depends: &Depends| is_within(depends, own);
+        match self {
+            Self::Constant(_) => true,
+            Self::Not(of) | Self::Kept(of, ..) => of.reads(own, all),
+            Self::And(a, b) | Self::Or(a, b) | Self::Iff(a, b) => {
+                a.reads(own, all) && b.reads(own, all)
+            }
+            Self::Flag(path)
+            | Self::InstanceOf(path, _)
+            | Self::Label(path, _)
+            | Self::Unique(path) => add_read(path, own, all),
+            Self::Compare(_, a, b) => a.reads(own, all) && b.reads(own, all),
+            Self::In(member) => is_own(&member.set.depends) && add_read(member.object, own, all),
+            Self::Loop(inner) => inner.adds_reads(own, all),
+            Self::AtLeast(..)
+            | Self::Relation(..)
+            | Self::Same(..)
+            | Self::Dom(_)
+            | Self::Probe(_) => {
+                let mut depends = Depends::new();
+                self.depends(&mut depends);
+                is_own(&depends)
+            }
+        }
+    }
+}
+
+impl<'p> Number<'p> {
+    fn reads(&self, own: &[QuantifierId], all: &mut Vec<&'p Path>) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Path(path) => add_read(path, own, all),
+            Self::Count(inner) => inner.adds_reads(own, all),
+            Self::Size(set) => is_within(&set.depends, own),
+            // Values that are equal can be of different types, and sum up to different ones.
+            Self::Fold(inner, _, of) => {
+                let mut depends = of_number(of);
+                depends.retain(|it| *it != inner.id);
+                is_within(&depends, own) && inner.adds_reads(own, all)
+            }
+        }
+    }
+}
+
+/// The variables that a value depends on.
+fn of_number(number: &Number<'_>) -> Depends {
+    let mut depends = Depends::new();
+    number.depends(&mut depends);
+    depends
+}
+
+/// Adds a path that starts at a variable, unless that is one of its own.
+fn add_read<'p>(path: &'p Path, own: &[QuantifierId], all: &mut Vec<&'p Path>) -> bool {
+    if !is_within(&of_path(path), own) && !all.contains(&path) {
+        all.push(path);
+    }
+    true
+}
+
+/// The paths by which a quantifier reads the variables around it, if it does so in no other way.
+pub(super) fn reads<'p>(
+    id: QuantifierId,
+    range: Option<&Truth<'p>>,
+    body: &Truth<'p>,
+) -> Option<Vec<&'p Path>> {
+    let mut all = Vec::new();
+    let mut parts = range.into_iter().chain([body]);
+    parts.all(|it| it.reads(&[id], &mut all)).then_some(all)
+}
+
+impl<'p> Loop<'p> {
+    /// Adds the paths by which it reads variables, but its own and these. Returns whether it reads
+    /// them in no other way.
+    fn adds_reads(&self, own: &[QuantifierId], all: &mut Vec<&'p Path>) -> bool {
+        let own = [own, &[self.id]].concat();
+        let mut parts = self.range.iter().chain([&self.body]);
+        parts.all(|it| it.reads(&own, all))
+    }
+
     pub fn kind(&self) -> QuantifierKind {
         self.quantifier.kind
     }

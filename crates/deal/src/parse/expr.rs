@@ -1,9 +1,11 @@
 //! Expressions: operators by how tightly they bind, quantifiers, relations, calls.
 
+use heaphound_heap::spelling::{is_word, word_bytes};
+
 use super::{DEEPEST, Parser, Tall};
 use crate::diagnostic::Diagnostic;
 use crate::functions::{is_method, is_predicate};
-use crate::lexer::{TokenKind, word_bytes};
+use crate::lexer::TokenKind;
 use crate::syntax::{
     BinaryOp, Constant, Expr, ExprKind, Fold, Name, Quantifier, QuantifierKind, Relation,
     RelationPart, Span, Unit,
@@ -648,7 +650,7 @@ impl Parser<'_> {
 /// The source that is glued to the paper's R once it is plain text: `d` of `Rd`.
 pub fn glued_source(word: &str) -> Option<&str> {
     let source = word.strip_prefix('R')?;
-    (!source.is_empty() && word_bytes(source) == source.len()).then_some(source)
+    is_word(source).then_some(source)
 }
 
 /// Whether a comparison is of a count rather than a part of what is counted: something true or

@@ -1,9 +1,11 @@
 //! Files: bindings, rules, and the statements in them.
 
+use heaphound_heap::spelling::continues_word;
+
 use super::Parser;
 use super::expr::can_be_variable;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::lexer::{TokenKind, continues_word};
+use crate::lexer::TokenKind;
 use crate::syntax::{
     Assertion, AssertionKind, BinaryOp, Expr, ExprKind, Fold, GcAssertion, GcAssertionKind, Item,
     Let, Limit, Name, Optional, Query, Rule, Select, Severity, Statement, Target,

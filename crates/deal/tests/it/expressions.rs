@@ -580,9 +580,12 @@ fn a_bound_set_stands_behind_in() {
     let both = with_set(&heap, "N", "forall N x: x in N").unwrap_err();
     assert!(both.contains("`N` is a class and a set"), "{both}");
     assert_eq!(with_set(&heap, "N", "forall N x: x instanceof N"), yes);
+    // A quantifier ranges over it.
+    assert_eq!(truth("forall s x: x in s"), yes);
+    assert_eq!(truth("exists x in s: x == N#3"), no);
     // Where only a class can stand, it is said what to do.
-    let range = truth("forall s x: true").unwrap_err();
-    assert!(range.contains("`s` is a set"), "{range}");
+    let class = truth("forall N x: x instanceof s").unwrap_err();
+    assert!(class.contains("`s` is a set"), "{class}");
     let text = "forall N x: x in s";
     let formatted = heaphound_deal::fmt::format("text", text, Default::default()).unwrap();
     assert_eq!(formatted, "forall N x: x in s;\n");

@@ -291,13 +291,13 @@ fn queries_find_what_their_definitions_say() {
                 (verdict::Answer::Value(value), Told::Count(count)) => {
                     *value == Datum::Plain(Value::Unsigned(*count))
                 }
+                (verdict::Answer::Value(Datum::Whole(value)), Told::Sum(Sum::Exact(sum))) => {
+                    value == sum
+                }
                 (verdict::Answer::Value(Datum::Plain(value)), Told::Sum(sum)) => match (value, sum)
                 {
                     (Value::Unsigned(value), Sum::Exact(sum)) => *value as i128 == *sum,
                     (Value::Signed(value), Sum::Exact(sum)) => *value as i128 == *sum,
-                    (Value::Float(value), Sum::Exact(sum)) => {
-                        i64::try_from(*sum).is_err() && *value == *sum as f64
-                    }
                     (Value::Float(value), Sum::Float(sum)) => {
                         value == sum || value.is_nan() && sum.is_nan()
                     }

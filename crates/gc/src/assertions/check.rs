@@ -17,10 +17,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::assertion::{
-    self, AssertionKind, Breach, Described, Description, Excess, Limit, Stated, Violation,
+    self, AssertionKind, Breach, Described, Description, Excess, Limit, Slots, Stated, Violation,
     describe_class, not_checked,
 };
 use heaphound_heap::finding::{Finding, Fingerprint};
+use heaphound_heap::view::HeapView;
 
 use super::tables::{SiteId, Table};
 use super::{Assertions, ClassAssertion, Forced, Standing};
@@ -111,16 +112,31 @@ impl AssertionCheck<'_> {
             }));
         }
         let sharing = self.count_sharing(counted);
+        // Those of which some slots count, and others do not.
+        let mut by_slots: HashMap<(Raw, SiteId), usize> = HashMap::new();
         for entry in assertions.asserted(AssertionKind::Unshared) {
             let references = sharing.get(&entry.raw).copied().unwrap_or(0);
-            if references > 1 {
-                broken.push(Violation {
+            if references <= 1 {
+                continue;
+            }
+            match assertions.sites[entry.site as usize].slots.are_all() {
+                false => {
+                    by_slots.insert((entry.raw, entry.site), 0);
+                }
+                true => broken.push(Violation {
                     breach: Breach::Shared { references },
                     assertion: entry.site,
                     object: heap.object(entry.raw),
-                });
+                }),
             }
         }
+        count_by_slots(assertions, heap, &mut by_slots);
+        let shared = by_slots.into_iter().filter(|(_, count)| *count > 1);
+        broken.extend(shared.map(|((raw, site), references)| Violation {
+            breach: Breach::Shared { references },
+            assertion: site,
+            object: heap.object(raw),
+        }));
         broken
     }
 
@@ -222,7 +238,53 @@ impl AssertionCheck<'_> {
     }
 }
 
+/// Counts the references to objects that are in slots which count for their assertions. Marking does not
+/// know slots, so it takes another look at the heap, where there is something to count.
+fn count_by_slots(
+    assertions: &Assertions,
+    heap: &MarkedHeap<'_>,
+    counts: &mut HashMap<(Raw, SiteId), usize>,
+) {
+    if counts.is_empty() {
+        return;
+    }
+    let mut sites: HashMap<Raw, Vec<SiteId>> = HashMap::new();
+    for &(raw, site) in counts.keys() {
+        sites.entry(raw).or_default().push(site);
+    }
+    heap.for_each_live(|from| {
+        heap.for_each_strong_edge(from, |place, to| {
+            for &site in sites.get(&to.raw()).into_iter().flatten() {
+                let slots = &assertions.sites[site as usize].slots;
+                if slots.counts(heap, from, place) {
+                    *counts.entry((to.raw(), site)).or_default() += 1;
+                }
+            }
+        });
+    });
+}
+
 impl Assertions {
+    /// What is said of each violation, those together of which the same slots count.
+    fn describe<'v>(
+        &self,
+        heap: &MarkedHeap<'v>,
+        violations: Vec<Violation<ObjectId<'v>>>,
+    ) -> Vec<(Violation<ObjectId<'v>>, Described)> {
+        let mut groups: Vec<(&Slots, Vec<Violation<ObjectId<'v>>>)> = Vec::new();
+        for violation in violations {
+            let slots = &self.sites[violation.assertion as usize].slots;
+            match groups.iter_mut().find(|(it, _)| *it == slots) {
+                Some((_, group)) => group.push(violation),
+                None => groups.push((slots, vec![violation])),
+            }
+        }
+        let described = groups.into_iter();
+        described
+            .flat_map(|(slots, group)| assertion::describe_by(heap, group, slots))
+            .collect()
+    }
+
     /// Turns violations into findings, new ones with paths; those that stand are counted.
     /// About the ownees that are `unchecked` nothing new is known.
     fn judge<'v>(
@@ -265,7 +327,7 @@ impl Assertions {
         }
         let mut new: BTreeMap<Fingerprint, (Description, SiteId)> = BTreeMap::new();
         let mut sites: Vec<(Fingerprint, SiteId)> = Vec::new();
-        for (violation, described) in assertion::describe(heap, fresh) {
+        for (violation, described) in self.describe(heap, fresh) {
             let site = violation.assertion;
             let fingerprint = match described {
                 Described::As(fingerprint) => fingerprint,

@@ -6,7 +6,7 @@ use crate::view::{HeapView, Place};
 
 /// The slots whose references count, by their names; without any, all references do. A node of a tree
 /// that is asserted unshared by `left` and `right` may have children that point back to it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Slots {
     names: Vec<String>,
 }

@@ -19,6 +19,7 @@ pub use trace::SnapshotVisits;
 
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::Root;
+use crate::spelling::object_name;
 use crate::value::{PlainKind, Value};
 use crate::view::{HeapView, Place, Strength};
 
@@ -422,6 +423,6 @@ impl HeapView for Snapshot {
 
     fn name_of(&self, object: ObjectId) -> String {
         let class = &self.class(self.class_of(object)).name;
-        format!("{class}#{}", self.number_of(object))
+        object_name(class, self.number_of(object))
     }
 }

@@ -98,7 +98,7 @@ fn sockets_and_clients_of_the_web_server_stay_where_they_belong() {
             let found = run(collector, Version::KeepsARegistry).unwrap();
             assert_eq!(found.len(), 3);
             for (i, finding) in found.iter().enumerate() {
-                let path = format!("static:open sockets → Socket[] [{i}] → Socket");
+                let path = format!("static:\"open sockets\" → Socket[] [{i}] → Socket");
                 check_paths(finding, &[&path]);
             }
 

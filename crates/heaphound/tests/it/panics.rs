@@ -137,6 +137,52 @@ fn a_panic_while_blocked_lets_the_mutator_run_again() {
 }
 
 #[test]
+fn a_mutator_that_is_attached_while_another_is_blocked_must_not_stay() {
+    for_each_heap(|builder| {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        // One that goes in time is welcome.
+        let value = m.blocked(|| {
+            let mut inner = heap.attach("inner").unwrap();
+            let local = node(&mut inner, 7);
+            inner[local].value
+        });
+        assert_eq!(value, 7);
+        let message = panics(|| m.blocked(|| std::mem::forget(heap.attach("leaked").unwrap())));
+        let message = message.unwrap();
+        assert!(message.contains("`leaked` was attached while"), "{message}");
+        // Both run now, on one thread: nobody waits for ever, and no object is lost.
+        let kept = node(&mut m, 1);
+        let message = panics(|| m.collect()).unwrap();
+        assert!(message.contains("`leaked`"), "{message}");
+        assert_eq!(m[kept].value, 1);
+    });
+}
+
+#[test]
+fn one_that_stays_because_of_a_panic_is_named_by_the_next_collection() {
+    for_each_heap(|builder| {
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let hidden = std::cell::RefCell::new(None);
+        let message = panics(|| {
+            m.blocked(|| {
+                *hidden.borrow_mut() = heap.attach("hidden").ok();
+                panic!("in the middle");
+            })
+        });
+        assert_eq!(message.unwrap(), "in the middle");
+        let message = panics(|| m.collect()).unwrap();
+        assert!(message.contains("`hidden`"), "{message}");
+        // When it goes, all is well again.
+        hidden.take();
+        let kept = node(&mut m, 1);
+        assert_eq!(live(&mut m), 1);
+        assert_eq!(m[kept].value, 1);
+    });
+}
+
+#[test]
 fn a_panic_while_looking_at_the_heap_lets_the_world_run_again() {
     for_each_heap(|builder| {
         let heap = builder.build().unwrap();

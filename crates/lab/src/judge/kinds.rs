@@ -1,9 +1,11 @@
 //! Kinds of structures, as an ordinary program has them: made by inserting and deleting, and judged by
 //! somebody who knows what they are.
 
+mod graphs;
 mod linked;
 mod tables;
 mod trees;
+mod upward;
 
 use std::collections::BTreeSet;
 
@@ -14,8 +16,9 @@ use crate::programs::Random;
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) classes: &'static [Class],
-    /// How many of the bugs must be found, at least. The rest cannot be seen by counting references:
-    /// parents in a ring, neighbours that are such by their place in an array.
+    /// How many of the bugs must be found, at least. What is below 90 is not found by counting what each object
+    /// refers to: parents in a ring, neighbours that are such by their place in an array, children in a
+    /// tree where a sentinel stands for nothing.
     pub(super) visible_pct: f64,
     /// Makes one of about that many elements, and returns its holder.
     pub(super) make: fn(&mut Model, usize, &mut Random) -> u32,
@@ -43,6 +46,10 @@ pub(super) const KINDS: &[&Kind] = &[
     &tables::ADJACENT,
     &tables::ADJACENCY,
     &tables::EDGES,
+    &graphs::MESH,
+    &graphs::ENROLMENT,
+    &upward::DOCUMENT,
+    &upward::SENTINEL,
 ];
 
 /// What somebody who knows the structure says of it.

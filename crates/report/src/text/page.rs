@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use anstyle::Style;
+use heaphound_heap::quotes::deceives;
 use unicode_width::UnicodeWidthStr;
 
 /// Text that is being written.
@@ -55,8 +56,6 @@ pub fn columns(text: &str) -> usize {
 
 /// Returns a text as a page shows it: a name could move the cursor, or be shown in an order that deceives.
 fn shown(text: &str) -> Cow<'_, str> {
-    let deceives =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(deceives) {
         return text.into();
     }

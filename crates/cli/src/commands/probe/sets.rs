@@ -8,6 +8,7 @@ use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::set::ObjectSet;
 use heaphound_heap::snapshot::ObjectId;
+use heaphound_heap::spelling::{root_name, thread_name};
 use heaphound_heap::view::{HeapView, Strength};
 use heaphound_heap::{Root, RootKind};
 use heaphound_report::Members;
@@ -36,12 +37,15 @@ pub fn thread_reach(asking: &Asking<'_>, object: ObjectId, avoid: &[ObjectId], p
     for thread in &listed {
         let trail = asking.probes.thread_path(thread, part, avoid, object);
         why.evidence
-            .extend(trail.map(|it| asking.show(format!("thread:{thread}"), &it)));
+            .extend(trail.map(|it| asking.show(thread_name(thread), &it)));
     }
     let members = Members {
         of: Kind::Threads,
         count: threads.len(),
-        listed: listed.into_iter().map(Member::from).collect(),
+        listed: listed
+            .iter()
+            .map(|it| Member::from(root_name(it).into_owned()))
+            .collect(),
     };
     why.notes.extend(left_out_note(&members));
     why.notes.extend(asking.garbage_notes(&[object]));
@@ -90,7 +94,8 @@ pub fn unique(asking: &Asking<'_>, object: ObjectId) -> Set {
     match (asking.asker(), kept) {
         (_, Some(kept)) => why.notes.push(format!("{kept} is kept")),
         (Some(asker), None) => why.notes.push(format!(
-            "the stack of thread:{asker} has no reference to keep"
+            "the stack of {} has no reference to keep",
+            thread_name(asker)
         )),
         (None, None) => {}
     }
@@ -124,9 +129,10 @@ pub fn running(asking: &Asking<'_>) -> Set {
 pub fn thread_roots(asking: &Asking<'_>, thread: &str, part: Part) -> Result<Set, ProbeError> {
     let found = asking.probes.thread_roots(thread, part)?;
     let objects_word = count_of(found.len());
+    let thread = thread_name(thread);
     let message = match part {
-        Part::Stack => format!("the stack of thread:{thread} refers to {objects_word}"),
-        _ => format!("the roots of thread:{thread} refer to {objects_word}"),
+        Part::Stack => format!("the stack of {thread} refers to {objects_word}"),
+        _ => format!("the roots of {thread} refer to {objects_word}"),
     };
     Ok(objects(asking, found, message))
 }

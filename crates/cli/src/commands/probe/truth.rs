@@ -6,6 +6,7 @@ use heaphound_heap::path::{Origin, Search, Trail};
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::Part;
 use heaphound_heap::snapshot::ObjectId;
+use heaphound_heap::spelling::thread_name;
 use heaphound_heap::view::HeapView;
 
 use super::asking::{Asking, MOST_PATHS};
@@ -190,7 +191,8 @@ pub fn is_unique_owner(asking: &Asking<'_>, owner: ObjectId) -> Truth {
 fn uncounted_note(asking: &Asking<'_>) -> Option<String> {
     let asker = asking.asker()?;
     Some(format!(
-        "paths from the stack of thread:{asker}, which asks, do not count"
+        "paths from the stack of {}, which asks, do not count",
+        thread_name(asker)
     ))
 }
 
@@ -263,8 +265,11 @@ pub fn is_thread_owned(
     }
     let name = asking.name(object);
     let (kind, who) = match part {
-        Part::Stack => ("thread-stack-owned", format!("the stack of thread:{asker}")),
-        _ => ("thread-owned", format!("thread:{asker}")),
+        Part::Stack => (
+            "thread-stack-owned",
+            format!("the stack of {}", thread_name(asker)),
+        ),
+        _ => ("thread-owned", thread_name(asker)),
     };
     let yes = asking.probes.is_thread_owned(object, part)?;
     let own = asking.probes.thread_path(asker, part, &[], object);
@@ -300,7 +305,7 @@ fn others_who_reach(
     found.extend(path_from_kind(asking, RootKind::Static, object));
     for thread in asking.heap.threads() {
         let (part, who) = match (thread == asker, part) {
-            (false, _) => (Part::Both, format!("thread:{thread} reaches it")),
+            (false, _) => (Part::Both, format!("{} reaches it", thread_name(thread))),
             (true, Part::Stack) => (Part::Object, "its own thread object reaches it".into()),
             (true, _) => continue,
         };

@@ -47,6 +47,8 @@ struct Look {
     relatives: Vec<Option<u32>>,
     /// How many its family has.
     family: usize,
+    /// Two slots that are looked at together, by their places in `slots`.
+    beside: Vec<[usize; 2]>,
 }
 
 /// A slot.
@@ -138,12 +140,17 @@ impl Assumed {
                 related.then_some(index as u32)
             });
             let relatives = relatives.collect();
+            let at = |slot| slots.iter().position(|it| it.slot == slot);
+            let beside = backbones.beside(own.class).iter();
+            let beside = beside.filter_map(|&(_, a, b)| Some([at(a)?, at(b)?]));
+            let beside = beside.collect();
             looks.push(Look {
                 own,
                 slots,
                 elements,
                 relatives,
                 family,
+                beside,
             });
         }
         Some(Self {
@@ -182,6 +189,8 @@ struct ObjectSums {
     slots: Vec<SlotSums>,
     /// By slot, then by the class of the target.
     pairs: Vec<PairSums>,
+    /// By two slots that are looked at together, then by the class of the second's target.
+    beside: Vec<BesideSums>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -193,7 +202,15 @@ struct SlotSums {
     /// The same of elements of arrays.
     elements: u64,
     elements_itself: u64,
+    /// Of those whose arrays have a first element.
+    first: u64,
     gaps: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct BesideSums {
+    forth: u64,
+    back: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -230,6 +247,7 @@ impl<'h> Shaping<'h> {
             raised: 0,
             slots: vec![SlotSums::default(); look.slots.len()],
             pairs: vec![PairSums::default(); look.slots.len() * look.family],
+            beside: vec![BesideSums::default(); look.beside.len() * look.family],
         };
         Self {
             assumed,
@@ -372,6 +390,14 @@ impl<'h> Shaping<'h> {
             });
         }
         self.degrees.object(place, outgoing);
+        for (at, slots) in look.beside.iter().enumerate() {
+            let [a, b] = slots.map(|slot| relative_at(ground, assumed, look, slot, raw));
+            if let (Some((a, _)), Some((b, relative))) = (a, b) {
+                let sums = &mut all.beside[at * look.family + relative];
+                sums.forth = sums.forth.wrapping_add(a.pair(&b));
+                sums.back = sums.back.wrapping_add(b.pair(&a));
+            }
+        }
     }
 
     /// What all workers have counted together, for those backbones that there are now. The
@@ -388,6 +414,7 @@ impl<'h> Shaping<'h> {
             for (place, (look, sums)) in assumed.looks.iter().zip(&worker.sums).enumerate() {
                 if let Some(place) = here(place) {
                     sums.add_to(&mut all, look, place, &here);
+                    sums.add_beside_to(&mut all, look, now, &here);
                 }
             }
             for (slot, place, sum) in worker.arrived {
@@ -427,6 +454,8 @@ impl ObjectSums {
             all.add(place, Trait::Source(elements), sums.elements);
             all.add(place, Trait::Itself(elements), sums.elements_itself);
             all.add(place, Trait::Gap(looked.slot), sums.gaps);
+            let first = Trait::Source(Link::First(looked.slot));
+            all.add(place, first, sums.first);
             let pairs = &self.pairs[at * look.family..(at + 1) * look.family];
             let relatives = look.relatives.iter().enumerate();
             for (to, relative) in relatives.filter_map(|(to, it)| Some((here(to)?, (*it)?))) {
@@ -439,6 +468,49 @@ impl ObjectSums {
             }
         }
     }
+
+    /// Adds what is looked at now. More may have been, because of what was seen earlier.
+    fn add_beside_to(
+        &self,
+        all: &mut SumCounters,
+        look: &Look,
+        now: &Backbones,
+        here: &dyn Fn(usize) -> Option<usize>,
+    ) {
+        let looked = now.beside(look.own.class);
+        for (at, slots) in look.beside.iter().enumerate() {
+            let [a, b] = slots.map(|slot| look.slots[slot].slot);
+            if !looked.contains(&(look.own.class, a, b)) {
+                continue;
+            }
+            let sums = &self.beside[at * look.family..(at + 1) * look.family];
+            let relatives = look.relatives.iter().enumerate();
+            for (to, relative) in relatives.filter_map(|(to, it)| Some((here(to)?, (*it)?))) {
+                let sums = &sums[relative as usize];
+                all.add_pairs(Link::Beside(a, b), to, sums.forth, sums.back);
+            }
+        }
+    }
+}
+
+/// Returns what a slot of an object refers to, and which of its family that is, if it is of that.
+#[inline]
+fn relative_at(
+    ground: Ground<'_>,
+    assumed: &Assumed,
+    look: &Look,
+    slot: usize,
+    raw: Raw,
+) -> Option<(Source, usize)> {
+    let object = ground.base.object(raw);
+    // SAFETY: the class says that a slot is there, and the world stands still.
+    let slot = unsafe { slot_at(object, look.slots[slot].offset) };
+    let to = Raw(slot.load(Relaxed));
+    if !ground.refers(to) {
+        return None;
+    }
+    let place = assumed.place(class_at(ground, to))?;
+    Some((Source::new(to), look.relatives[place]? as usize))
 }
 
 /// An object, mixed once.
@@ -515,6 +587,7 @@ fn look_at_array(
         sums.elements = sums.elements.wrapping_add(from.hash);
         if index == 0 {
             pair.first_to = pair.first_to.wrapping_add(to.hash);
+            sums.first = sums.first.wrapping_add(from.hash);
         }
         if index != next {
             sums.gaps = sums.gaps.wrapping_add(from.hash);

@@ -40,6 +40,15 @@ impl HeapInner {
             .map(|other| other.name.clone())
     }
 
+    /// The name of another mutator that runs on the thread of this one, if there is one.
+    pub(crate) fn rival_of(&self, shared: &MutatorShared) -> Option<String> {
+        let mutators = self.mutators.lock().unwrap();
+        let others = mutators.iter().filter(|it| !std::ptr::eq(&***it, shared));
+        let mut own = others.filter(|other| other.thread == shared.thread);
+        own.find(|other| other.runs.load(Relaxed))
+            .map(|other| other.name.clone())
+    }
+
     /// Ends a mutator's time: its room goes back, its name off the list.
     pub(crate) fn detach(&self, shared: &MutatorShared) {
         for size_class in SizeClass::all() {

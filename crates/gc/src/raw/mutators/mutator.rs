@@ -523,7 +523,8 @@ impl<'a> Mutator<'a> {
     /// ```
     ///
     /// # Panics
-    /// If `f` attaches this thread to the heap and does not detach it.
+    /// If `f` attaches this thread to the heap and does not detach it. If it panics before it does, the next
+    /// collection that this thread wants says so.
     pub fn blocked<R>(&mut self, f: impl FnOnce() -> R) -> R {
         struct Unblock<'m>(&'m HeapInner, &'m MutatorShared);
         impl Drop for Unblock<'_> {
@@ -535,7 +536,7 @@ impl<'a> Mutator<'a> {
         let unblock = Unblock(self.heap, self.shared);
         let result = f();
         // Two that run on one thread would wait for each other.
-        if let Some(rival) = self.heap.mutator_of(self.shared.thread) {
+        if let Some(rival) = self.heap.rival_of(self.shared) {
             panic!("`{rival}` was attached while this mutator was blocked and is not detached yet");
         }
         drop(unblock);

@@ -1,6 +1,7 @@
 //! What only a heap whose objects are marked can be asked.
 
 use heaphound_heap::ClassId;
+use heaphound_heap::view::HeapView;
 
 use crate::raw::memory::address::Raw;
 use crate::raw::views::stopped::{MarkedHeap, ObjectId};
@@ -14,6 +15,18 @@ impl<'v> MarkedHeap<'v> {
         word.is_marked(self.heap.space.epoch())
     }
 
+    /// Calls `f` with each live object, in any order.
+    pub(crate) fn for_each_live(&self, mut f: impl FnMut(ObjectId<'v>)) {
+        let epoch = self.heap.space.epoch();
+        self.heap.space.for_each_object(|raw| {
+            // SAFETY: an object of the stopped heap.
+            let word = unsafe { self.heap.base.header(raw) }.load();
+            if word.is_marked(epoch) {
+                f(self.object(raw));
+            }
+        });
+    }
+
     /// The live instances of a class, or of its subclasses too, up to `limit`, in the order of
     /// addresses.
     pub(crate) fn instances(
@@ -25,12 +38,9 @@ impl<'v> MarkedHeap<'v> {
         if limit == 0 {
             return found;
         }
-        let epoch = self.heap.space.epoch();
-        self.heap.space.for_each_object(|raw| {
-            // SAFETY: an object of the stopped heap.
-            let word = unsafe { self.heap.base.header(raw) }.load();
-            if found.len() < limit && word.is_marked(epoch) && is_one(ClassId(word.class())) {
-                found.push(self.object(raw));
+        self.for_each_live(|object| {
+            if found.len() < limit && is_one(self.class_of(object)) {
+                found.push(object);
             }
         });
         found.sort_unstable();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use heaphound_heap::class::Elements;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::root::RootSet;
+use heaphound_heap::spelling::object_name;
 use heaphound_heap::view::{HeapView, Place, Strength};
 use heaphound_heap::{ClassId, ClassInfo, FieldKind, PlainKind, Value, root};
 
@@ -450,7 +451,7 @@ impl<'v, S> HeapView for StoppedHeap<'v, S> {
 
     fn name_of(&self, object: ObjectId<'v>) -> String {
         let class = &self.class(self.class_of(object)).name;
-        format!("{class}#{}", self.heap.names.number(object.0))
+        object_name(class, self.heap.names.number(object.0))
     }
 }
 

@@ -64,6 +64,85 @@ const KINDS: [AssertionKind; 6] = [
     AssertionKind::OwnedBy,
 ];
 
+#[test]
+fn only_the_slots_that_count_share_an_object() {
+    on_every_heap(|_, m, found| {
+        // A list whose nodes point back: two references lead to each, one of them by `next`.
+        let last = node(m, None);
+        let middle = node(m, Some(last));
+        let first = node(m, Some(middle));
+        m[last].other.set(Some(&m[middle]));
+        m[middle].other.set(Some(&m[first]));
+        for it in [first, middle, last] {
+            m.assert_unshared_by(it, &["next"]);
+        }
+        m.collect();
+        assert_eq!(found(), []);
+        let ring = node(m, Some(middle));
+        m.collect();
+        let told = found();
+        assert_eq!(told.len(), 1, "{told:?}");
+        let message = &told[0].message;
+        assert!(
+            message.ends_with("was asserted unshared, and 2 references by next lead to it"),
+            "{message}"
+        );
+        assert_eq!(told[0].evidence.len(), 2);
+        assert!(
+            told[0].evidence.iter().all(|it| it
+                .path
+                .hops
+                .last()
+                .is_some_and(|it| it.slot == "next"))
+        );
+        // It stands, and is told once; when it holds again, a new violation is new.
+        m.collect();
+        assert_eq!(found(), []);
+        m[ring].next.set(None);
+        m.collect();
+        m.expecting()
+            .message("by both")
+            .unshared_by(last, &["next", "other"]);
+        m[ring].other.set(Some(&m[last]));
+        m.collect();
+        let told = found();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0]
+                .message
+                .contains("2 references by next, other lead to it"),
+            "{:?}",
+            told[0]
+        );
+    });
+}
+
+#[test]
+fn elements_of_arrays_are_slots_of_a_name() {
+    on_every_heap(|_, m, found| {
+        let item = node(m, None);
+        let order = node(m, Some(item));
+        let array = m.alloc_refs::<Node>(3).unwrap();
+        m[array][0].set(Some(&m[item]));
+        m.assert_unshared_by(item, &["[]"]);
+        m.collect();
+        assert_eq!(found(), []);
+        m[array][2].set(Some(&m[item]));
+        m.collect();
+        assert_eq!(found().len(), 1);
+        assert!(m[order].next.get().is_some());
+    });
+}
+
+#[test]
+#[should_panic(expected = "unshared by some slots")]
+fn no_slot_at_all_is_a_mistake() {
+    let heap = Heap::builder().max_bytes(16 << 20).build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let one = node(&mut m, None);
+    m.assert_unshared_by(one, &[]);
+}
+
 fn node<'a>(m: &mut Mutator<'a>, next: Option<Local<'a, Node>>) -> Local<'a, Node> {
     m.alloc(NodeInit { next, other: None }).unwrap()
 }

@@ -126,7 +126,7 @@ const LEVELS: usize = 10;
 
 pub(super) const SKIP: Kind = Kind {
     name: "skip list",
-    visible_pct: 85.0,
+    visible_pct: 90.0,
     classes: &[
         Class {
             name: "SkipList",
@@ -243,7 +243,7 @@ const ITEM: usize = 3;
 
 pub(super) const CHUNKS: Kind = Kind {
     name: "deque of chunks",
-    visible_pct: 85.0,
+    visible_pct: 90.0,
     classes: &[
         Class {
             name: "Deque",

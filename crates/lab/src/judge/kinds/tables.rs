@@ -323,7 +323,7 @@ pub(super) const ADJACENT: Kind = Kind {
 
 pub(super) const ADJACENCY: Kind = Kind {
     name: "adjacency arrays",
-    visible_pct: 5.0,
+    visible_pct: 10.0,
     classes: &[
         Class {
             name: "Adjacency",
@@ -432,7 +432,7 @@ const EDGE: usize = 3;
 
 pub(super) const EDGES: Kind = Kind {
     name: "graph of edge objects",
-    visible_pct: 60.0,
+    visible_pct: 90.0,
     classes: &[
         Class {
             name: "EGraph",

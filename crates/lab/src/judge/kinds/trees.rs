@@ -442,7 +442,7 @@ const LETTERS: usize = 8;
 
 pub(super) const TRIE: Kind = Kind {
     name: "trie",
-    visible_pct: 85.0,
+    visible_pct: 90.0,
     classes: &[
         Class {
             name: "Trie",
@@ -530,7 +530,7 @@ const NEXT: usize = 1;
 
 pub(super) const BTREE: Kind = Kind {
     name: "B-tree",
-    visible_pct: 85.0,
+    visible_pct: 90.0,
     classes: &[
         Class {
             name: "BTree",
@@ -551,7 +551,7 @@ pub(super) const BTREE: Kind = Kind {
 
 pub(super) const BPLUS: Kind = Kind {
     name: "B+ tree",
-    visible_pct: 85.0,
+    visible_pct: 90.0,
     classes: &[
         Class {
             name: "BPlusTree",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the test for invalidated references costs a program that reads references: the same
-# walks built with the feature `invalidation` and without, run in turn, medians.
+# walks built with the feature `barrier` and without, run in turn, medians.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-11}

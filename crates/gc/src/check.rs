@@ -22,7 +22,8 @@ use heaphound_heap::finding::{Finding, Severity};
 
 use crate::findings::{Found, Listener, Reaction};
 use crate::heap::{Heap, HeapInner};
-use crate::raw::{MarkedHeap, Raw, StoppedHeap};
+use crate::marking::Sifted;
+use crate::raw::{MarkedHeap, Mesh, Raw, StoppedHeap};
 use crate::summaries::Shapes;
 
 /// Something that watches full collections.
@@ -99,6 +100,26 @@ pub struct Needs {
     pub(crate) graph: Graph,
     /// Whether [`Check::before`] surveys the heap.
     pub(crate) survey: bool,
+    /// What is to be known of objects that nobody uses.
+    pub(crate) stale: Option<Stale>,
+}
+
+/// What leak pruning needs of a full collection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Stale {
+    /// Which of those that count this collection is, if it does: objects grow staler.
+    pub(crate) nth: Option<u64>,
+    /// Which references are set aside, and what for.
+    pub(crate) sift: Option<(Sift, Mesh)>,
+}
+
+/// What becomes of stale references.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sift {
+    /// What hangs on them is measured.
+    Measure,
+    /// They are cut.
+    Cut,
 }
 
 /// The classes whose instances are counted.
@@ -173,6 +194,14 @@ impl Needs {
         }
     }
 
+    /// Objects that nobody uses grow staler, or are looked for: [`Counted::sifted`].
+    pub(crate) fn staleness(stale: Stale) -> Self {
+        Self {
+            stale: Some(stale),
+            ..Self::default()
+        }
+    }
+
     /// What both need.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
@@ -189,6 +218,7 @@ impl Needs {
         self.sharing |= other.sharing;
         self.graph = self.graph.max(other.graph);
         self.survey |= other.survey;
+        self.stale = self.stale.or(other.stale);
         self
     }
 }
@@ -217,6 +247,8 @@ pub struct Counted<'c> {
     pub(crate) again: &'c [Raw],
     /// Those of them that were started from, as often as they were: roots are no references.
     pub(crate) started: &'c [Raw],
+    /// The stale references, if leak pruning looked for them.
+    pub(crate) sifted: Option<&'c Sifted>,
 }
 
 impl Counted<'_> {

@@ -48,11 +48,12 @@ use crate::check::{Check, Counted, Graph, Instances, Needs, RunningChecks};
 use crate::findings::{Announcements, Listener, Reaction};
 use crate::heap::HeapInner;
 use crate::log::log_line;
-use crate::marking::{Before, Marking};
+use crate::marking::{Before, Marking, Sifted};
 use crate::policy;
+use crate::pruning::PruningCheck;
 use crate::raw::marking::finalize::Remains;
 use crate::raw::marking::mark::{Ground, Marked};
-use crate::raw::marking::weak::{clear_dead, is_marked};
+use crate::raw::marking::weak::{clear_dead, instead, is_marked};
 use crate::raw::memory::compact;
 use crate::raw::memory::space::Cursor;
 use crate::raw::mutators::mutator::MutatorShared;
@@ -162,6 +163,7 @@ pub(crate) struct CollectorState {
     allocated_bytes: u64,
     /// What had been handed out at the last collection, since the last full one.
     handed_out: usize,
+    trend: policy::Trend,
 }
 
 impl Default for CollectorState {
@@ -172,6 +174,7 @@ impl Default for CollectorState {
             live_bytes: 0,
             allocated_bytes: 0,
             handed_out: 0,
+            trend: policy::Trend::default(),
         }
     }
 }
@@ -364,7 +367,8 @@ impl HeapInner {
         self.finish_last_sweep(collector);
         self.space.begin_epoch();
         let asker = request.check.is_some().then_some(shared);
-        let mut checks = RunningChecks::take(self, self.own_checks(), request.check);
+        let mut checks =
+            RunningChecks::take(self, self.own_checks(request.cause, stats), request.check);
         let needs = checks.needs();
         let live = self.find_live(collector, &needs, Some((&mut checks, asker)), stats);
         let (live, mut announcements) = self.conclude(collector, &needs, &mut checks, live, stats);
@@ -379,9 +383,17 @@ impl HeapInner {
         collector.live_bytes = marked.bytes;
         stats.marked_objects = marked.objects;
         stats.marked_bytes = marked.bytes;
-        self.sweep(collector, request.cause, stats);
+        let is_swept = self.sweep(collector, request.cause, stats);
+        stats.fullness = self.fullness(marked.bytes, is_swept);
+        self.pruning.note_fullness(stats.fullness);
         let live_bytes = marked.bytes + self.space.external();
-        let budget = policy::next_budget(&self.config, live_bytes);
+        let allocated_bytes = stats.allocated_bytes;
+        let trend = &mut collector.trend;
+        let grows = trend.grows(&self.config, allocated_bytes, live_bytes);
+        let budget = match self.config.pruning.and_then(|it| it.observed_from()) {
+            Some(share) => policy::observed_budget(&self.config, share, live_bytes, grows),
+            None => policy::next_budget(&self.config, live_bytes),
+        };
         self.space.set_budget(budget);
         announcements
     }
@@ -435,15 +447,23 @@ impl HeapInner {
     }
 
     /// The checks that every heap has.
-    fn own_checks(&self) -> Vec<(Box<dyn Check + '_>, Listener)> {
+    fn own_checks(
+        &self,
+        cause: Cause,
+        stats: &CollectionStats,
+    ) -> Vec<(Box<dyn Check + '_>, Listener)> {
         let log = || Listener::new(Reaction::Log);
-        vec![
+        let mut checks = vec![
             (
                 Box::new(AssertionCheck(self)) as Box<dyn Check>,
                 Listener::assertions(Reaction::Log),
             ),
             (Box::new(SummaryCheck(self)), log()),
-        ]
+        ];
+        if let Some(check) = PruningCheck::new(self, cause, stats.allocated_bytes) {
+            checks.push((Box::new(check), log()));
+        }
+        checks
     }
 
     /// Steps 5 to 7: everything that lives is marked, counted as needed, and what is weak is settled.
@@ -455,6 +475,12 @@ impl HeapInner {
         stats: &mut CollectionStats,
     ) -> Live {
         let is_repeat = before.is_none();
+        // Objects grow staler once in a collection, and what is stale is looked for once.
+        let again = Needs {
+            stale: None,
+            ..needs.clone()
+        };
+        let needs = if is_repeat { &again } else { needs };
         let traces = watched_traces(&collector.traces, needs);
         let ground = self.ground(&traces);
         let setup = self.prepare_counting(ground, needs);
@@ -473,13 +499,16 @@ impl HeapInner {
             corrected = setup;
             assumed = corrected.assumed.as_ref();
             self.space.begin_epoch();
-            marking = self.mark(self.ground(&traces), &corrected, needs, None);
+            let sifted = marking.sifted.take();
+            marking = self.mark(self.ground(&traces), &corrected, &again, None);
+            marking.sifted = sifted;
             stats.mark_time += marking.time;
         }
         let Marking {
             marked,
             counts,
             started,
+            sifted,
             ..
         } = marking;
         let mut live = Live {
@@ -489,10 +518,14 @@ impl HeapInner {
             classes: counts.classes,
             again: counts.again,
             started,
+            sifted,
             ..Live::default()
         };
         self.settle_weak(self.ground(&traces), &mut live.marked);
         self.settle_tables(self.ground(&traces), is_repeat);
+        if self.pruned_instead_of_dead().is_some() {
+            self.withhold_doomed(self.ground(&traces));
+        }
         if let Some(summary) = counts.summary {
             live.slots = self.slot_ids();
             if needs.graph == Graph::Shapes {
@@ -526,22 +559,26 @@ impl HeapInner {
                 announcements.add_forced(forced, left);
                 stats.remarks.push(Remark::Forced);
                 self.space.begin_epoch();
+                let sifted = live.sifted.take();
                 live = self.find_live(collector, needs, None, stats);
+                live.sifted = sifted;
             }
         }
         (live, announcements)
     }
 
     /// Clears the weak references of objects that this marking has visited, and weak handles, whose
-    /// targets were not marked.
+    /// targets were not marked; or makes them invalid, where the targets were pruned and are not to be
+    /// taken for dead.
     fn settle_weak(&self, ground: Ground<'_>, marked: &mut Marked) {
+        let pruned = self.pruned_instead_of_dead();
         for holder in marked.weak.drain(..) {
-            clear_dead(ground, holder);
+            clear_dead(ground, holder, pruned);
         }
         for cell in &self.handles.weak.lock().unwrap().all {
             let raw = Raw(cell.raw.load(Relaxed));
             if self.refers(raw) && !is_marked(ground, raw) {
-                cell.raw.store(0, Relaxed);
+                cell.raw.store(instead(ground, raw, pruned).0, Relaxed);
             }
         }
     }
@@ -614,7 +651,9 @@ impl HeapInner {
     /// Step 11. Frees what was not marked: bit by bit, as cells are needed, after an automatic
     /// collection; at once and completely, moving objects together where there are
     /// too many holes, if the program asked for it or memory is short.
-    fn sweep(&self, collector: &CollectorState, cause: Cause, stats: &mut CollectionStats) {
+    ///
+    /// Returns whether all is swept.
+    fn sweep(&self, collector: &CollectorState, cause: Cause, stats: &mut CollectionStats) -> bool {
         self.space.begin_sweep();
         // Zeal does it now this way, now that.
         let lazy = match cause {
@@ -623,7 +662,7 @@ impl HeapInner {
             Cause::Request | Cause::OutOfMemory => false,
         };
         if lazy {
-            return;
+            return false;
         }
         self.space.finish_sweep(self.config.collector_threads);
         // Blocks without any live object are gone now; what is left is holes.
@@ -636,6 +675,7 @@ impl HeapInner {
         if cause != Cause::Allocation {
             self.space.pages.trim(0);
         }
+        true
     }
 
     /// Moves objects together. Returns the bytes of blocks that were emptied.
@@ -666,6 +706,7 @@ impl HeapInner {
         let mut now = |raw| Some(compact::moved(ground, &self.space, raw));
         self.labels.lock().unwrap().follow(&mut now);
         self.names.follow(&mut now);
+        self.pruning.follow(&mut now);
         if cfg!(feature = "assertions") {
             self.assertions.lock().unwrap().follow(&mut now);
             for shared in self.mutators.lock().unwrap().iter() {
@@ -683,9 +724,10 @@ impl HeapInner {
 /// unless all are counted anyway.
 fn watched_traces(traces: &[Trace], needs: &Needs) -> Vec<Trace> {
     let mut traces = traces.to_vec();
-    // A summary counts them all, and so does a loop in which a check surveys the heap.
+    // A summary counts them all, and so does a loop in which a check surveys the heap, or looks for what is stale.
+    let counts_all = needs.survey || needs.stale.is_some();
     if let (Instances::Of(classes), Graph::Nothing, false) =
-        (&needs.instances, needs.graph, needs.survey)
+        (&needs.instances, needs.graph, counts_all)
     {
         for class in classes {
             if let Some(trace) = traces.get_mut(class.0 as usize) {
@@ -708,6 +750,7 @@ pub(crate) struct Live {
     again: Vec<Raw>,
     /// Those of them that marking started from.
     started: Vec<Raw>,
+    sifted: Option<Sifted>,
     pub(crate) summary: Option<Arc<Summary>>,
     slots: SlotIds,
     shapes: Option<Measured>,
@@ -726,6 +769,7 @@ impl Live {
             classes: &self.classes,
             again: &self.again,
             started: &self.started,
+            sifted: self.sifted.as_ref(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::BuildError;
 use crate::heap::Heap;
+use crate::pruning::Pruning;
 use crate::raw::mutators::mutator::MAX_LOCALS;
 use crate::raw::{MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, TAGGED_REGION};
 
@@ -45,19 +46,21 @@ pub(crate) struct Config {
     pub(crate) finalization: Finalization,
     pub(crate) snapshot_on_oom: Option<PathBuf>,
     pub(crate) invalidation: bool,
+    pub(crate) pruning: Option<Pruning>,
     pub(crate) assertion_patience: Option<NonZeroU32>,
     pub(crate) halt_with_errors: bool,
     pub(crate) summaries: u32,
 }
 
 impl Config {
+    /// Whether references carry tags.
+    pub(crate) fn tags(&self) -> bool {
+        self.invalidation || self.pruning.is_some()
+    }
+
     /// The part of the region that the heap can use.
     pub(crate) fn reach(&self) -> usize {
-        if self.invalidation {
-            TAGGED_REGION
-        } else {
-            REGION
-        }
+        if self.tags() { TAGGED_REGION } else { REGION }
     }
 }
 
@@ -83,6 +86,7 @@ impl HeapBuilder {
             finalization: Finalization::default(),
             snapshot_on_oom: None,
             invalidation: false,
+            pruning: None,
             assertion_patience: NonZeroU32::new(64),
             halt_with_errors: false,
             summaries: 0,
@@ -172,10 +176,22 @@ impl HeapBuilder {
 
     /// Whether references can be invalidated, as [`unique`](crate::Mutator::unique) does.
     /// Such a heap has `max_bytes` of at most 7 GiB. Off unless said otherwise. Needs the
-    /// cargo feature `invalidation`, which is on by default and costs every reading of a
+    /// cargo feature `barrier`, which is on by default and costs every reading of a
     /// reference one comparison.
+    #[cfg(feature = "barrier")]
     pub fn invalidation(mut self, on: bool) -> Self {
         self.0.invalidation = on;
+        self
+    }
+
+    /// Whether and how the heap prunes leaks: when memory is about to run out, references that
+    /// nobody has read for long are cut, and what hung on them is freed. To read one is an error.
+    /// Such a heap has `max_bytes` of at most 7 GiB. Off unless said otherwise; `true` stands for the defaults
+    /// of [`Pruning`]. Needs the cargo feature `barrier`, as [`invalidation`](Self::invalidation) does.
+    #[cfg(feature = "barrier")]
+    pub fn pruning(mut self, how: impl Into<Pruning>) -> Self {
+        let how = how.into();
+        self.0.pruning = (how != Pruning::from(false)).then_some(how);
         self
     }
 
@@ -211,16 +227,15 @@ impl HeapBuilder {
     pub fn build(self) -> Result<Heap, BuildError> {
         let config = &self.0;
         let fail = |what: String| Err(BuildError::Options(what));
-        if config.invalidation && !cfg!(feature = "invalidation") {
-            return fail("the crate was built without the feature `invalidation`".into());
+        if let Some(fault) = config.pruning.as_ref().and_then(Pruning::fault) {
+            return fail(fault);
         }
         let most = config.reach() - MATURE_START - (512 << 20);
         let least = 1 << 20;
         if !(least..=most).contains(&config.max_bytes) {
-            let whose = if config.invalidation {
-                " in a heap with invalidation"
-            } else {
-                ""
+            let whose = match config.tags() {
+                true => " in a heap that invalidates or prunes references",
+                false => "",
             };
             return fail(format!(
                 "max_bytes is {}, but must be between {least} and {most}{whose}",

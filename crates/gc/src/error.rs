@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::pruning::Pruned;
 use crate::waits::CalledOff;
 
 /// A heap could not be built.
@@ -103,6 +104,8 @@ pub(crate) enum Reason {
     Halted(String),
     /// Threads that use several heaps would have waited for each other for ever.
     Uncollected,
+    /// Little is left, and leak pruning did not wait for the rest to go.
+    NearlyFull,
     /// An array has more elements than any can have.
     TooLong { length: usize, most: usize },
 }
@@ -169,7 +172,13 @@ impl fmt::Display for OutOfMemory {
             reason,
         } = &*self.0;
         match reason {
-            None => {}
+            None => write!(
+                f,
+                "out of memory: {asked_bytes} bytes asked, {live_bytes} bytes live"
+            )?,
+            Some(Reason::NearlyFull) => {
+                write!(f, "memory is nearly full: {live_bytes} bytes live")?;
+            }
             Some(Reason::Halted(why)) => return write!(f, "the program is halted: {why}"),
             Some(Reason::TooLong { length, most }) => {
                 return write!(f, "an array of {length} elements: the longest has {most}");
@@ -182,10 +191,6 @@ impl fmt::Display for OutOfMemory {
                 );
             }
         }
-        write!(
-            f,
-            "out of memory: {asked_bytes} bytes asked, {live_bytes} bytes live"
-        )?;
         if *external_bytes > 0 {
             write!(f, " and {external_bytes} external")?;
         }
@@ -212,20 +217,45 @@ impl std::error::Error for OutOfMemory {}
 /// The reference was invalidated: it refers to no object any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invalidated {
-    pub(crate) by: &'static str,
-    pub(crate) place: &'static Location<'static>,
     pub(crate) class: Arc<str>,
+    pub(crate) reason: Why,
+}
+
+/// Why a reference was invalidated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Why {
+    /// The program asked for it.
+    Program {
+        by: &'static str,
+        place: &'static Location<'static>,
+    },
+    /// Leak pruning cut it.
+    Pruned(Box<Pruned>),
 }
 
 impl Invalidated {
     /// What invalidated it, as the program calls it: `unique`.
     pub fn by(&self) -> &'static str {
-        self.by
+        match &self.reason {
+            Why::Program { by, .. } => by,
+            Why::Pruned(_) => "leak pruning",
+        }
     }
 
-    /// Where the program asked for it.
-    pub fn place(&self) -> &'static Location<'static> {
-        self.place
+    /// Where the program asked for it, if it did.
+    pub fn place(&self) -> Option<&'static Location<'static>> {
+        match &self.reason {
+            Why::Program { place, .. } => Some(place),
+            Why::Pruned(_) => None,
+        }
+    }
+
+    /// What leak pruning has cut, if it cut this reference: all of the same type.
+    pub fn pruned(&self) -> Option<&Pruned> {
+        match &self.reason {
+            Why::Program { .. } => None,
+            Why::Pruned(pruned) => Some(pruned),
+        }
     }
 
     /// The class of the object that it referred to.
@@ -236,15 +266,45 @@ impl Invalidated {
 
 impl fmt::Display for Invalidated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { by, place, class } = self;
-        write!(
-            f,
-            "this reference to a {class} was invalidated by `{by}` at {place}"
-        )
+        let class = &self.class;
+        match &self.reason {
+            Why::Program { by, place } => write!(
+                f,
+                "this reference to a {class} was invalidated by `{by}` at {place}"
+            ),
+            Why::Pruned(pruned) => {
+                let (first, last) = pruned.collections();
+                write!(
+                    f,
+                    "this reference to a {class} was pruned, as were {} references {pruned}, in collections \
+                     {first} to {last}, which freed {} bytes",
+                    pruned.references(),
+                    pruned.bytes()
+                )?;
+                match pruned.averted() {
+                    Some(averted) => write!(f, "; without that: {averted}"),
+                    None => Ok(()),
+                }
+            }
+        }
     }
 }
 
-impl std::error::Error for Invalidated {}
+impl std::error::Error for Invalidated {
+    /// The error that was averted by pruning.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self.pruned()?.averted()?)
+    }
+}
+
+impl From<Pruned> for Invalidated {
+    fn from(pruned: Pruned) -> Self {
+        Self {
+            class: pruned.target().into(),
+            reason: Why::Pruned(Box::new(pruned)),
+        }
+    }
+}
 
 /// References cannot be invalidated in a heap that was not built for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,6 +18,7 @@ use crate::findings::Ledger;
 use crate::generations::Generations;
 use crate::labels::Labels;
 use crate::names::Names;
+use crate::pruning::PruningTable;
 use crate::raw::marking::finalize::{Pending, Watched};
 use crate::raw::memory::space::Space;
 use crate::raw::mutators::mutator::MutatorShared;
@@ -62,6 +63,7 @@ pub(crate) struct HeapInner {
     pub(crate) summaries: Mutex<Summaries>,
     pub(crate) labels: Mutex<Labels>,
     pub(crate) names: Names,
+    pub(crate) pruning: PruningTable,
     /// An assertion failed that is to halt the program: why.
     pub(crate) halted: OnceLock<String>,
     pub(crate) stats: Mutex<HeapStats>,
@@ -119,7 +121,7 @@ impl Heap {
         let inner = Arc::new(HeapInner {
             id: NEXT_ID.fetch_add(1, Relaxed),
             base,
-            reach: Reach::new(config.invalidation),
+            reach: Reach::new(config.tags()),
             classes: Classes::new(),
             space,
             generations,
@@ -136,6 +138,7 @@ impl Heap {
             summaries: Mutex::default(),
             labels: Mutex::default(),
             names: Names::default(),
+            pruning: PruningTable::default(),
             halted: OnceLock::new(),
             stats: Mutex::default(),
             collections: AtomicU64::new(0),

@@ -29,6 +29,7 @@ mod out_of_memory;
 mod panics;
 mod policy;
 mod probes;
+mod pruning;
 #[allow(unsafe_code)]
 mod raw;
 mod safepoint;
@@ -47,6 +48,7 @@ pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
 pub use interface::{ClassHandle, DynInterface, Interface, InterfaceBuilder, InterfaceDescriptor};
 pub use probes::Asking;
+pub use pruning::{PruneWhen, Pruned, Pruning, PruningPolicy, PruningState};
 #[doc(hidden)]
 pub use raw::derived;
 pub use raw::{

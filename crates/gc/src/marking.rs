@@ -18,16 +18,18 @@ use std::time::{Duration, Instant};
 use heaphound_heap::root::RootSet;
 use heaphound_heap::trace::{Examiner, Filter, Phase, Showing, Traced, Visit};
 
-use crate::check::{Graph, Instances, Needs, RunningChecks};
+use crate::check::{Graph, Instances, Needs, RunningChecks, Sift, Stale};
 use crate::heap::HeapInner;
 use crate::raw::marking::counters::{Beside, ClassCounter, Counter, Counts, Setup};
 use crate::raw::marking::mark::{Ground, Marked, Start, Visitor, mark};
-use crate::raw::marking::marker::SeriesMark;
+use crate::raw::marking::marker::{Ageing, Doom, Marker, SeriesMark};
+use crate::raw::marking::sieve::{self, Frontier, Mesh, NEVER, Sieve, Sifting};
 use crate::raw::marking::summary_counter::Summing;
 use crate::raw::marking::weak::{self, Waiting};
 use crate::raw::mutators::mutator::MutatorShared;
+use crate::raw::objects::header::Epoch;
 use crate::raw::views::asked::{Owed, Ridden, shown_traces};
-use crate::raw::{ObjectId, Raw};
+use crate::raw::{EdgeType, ObjectId, Raw};
 
 /// What lives, and what was counted of it.
 pub(crate) struct Marking<'h> {
@@ -41,6 +43,35 @@ pub(crate) struct Marking<'h> {
     pub(crate) marked_by_checks: usize,
     /// How long it took, without what checks did before.
     pub(crate) time: Duration,
+    /// The stale references, if anybody looked for them.
+    pub(crate) sifted: Option<Sifted>,
+}
+
+/// The stale references of a heap, by their types, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Sifted {
+    pub(crate) types: Vec<SiftedType>,
+    /// The greatest staleness of any object that a reference leads to.
+    pub(crate) stalest: u8,
+}
+
+/// The stale references of one type.
+#[derive(Debug)]
+pub(crate) struct SiftedType {
+    pub(crate) edge: EdgeType,
+    /// From which staleness on they were looked for.
+    pub(crate) from: u8,
+    /// How stale the stalest target is.
+    pub(crate) stalest: u8,
+    pub(crate) references: usize,
+    /// Objects that hang on them alone, or on them and on types that come later.
+    pub(crate) objects: usize,
+    /// Their bytes.
+    pub(crate) bytes: usize,
+    /// Bytes of the objects that they lead to.
+    pub(crate) own_bytes: usize,
+    /// An object that has one of the references, and where in it the slot is.
+    pub(crate) sample: (Raw, usize),
 }
 
 /// Who looks before the roots are marked: the checks, and whoever asked for the collection.
@@ -54,71 +85,143 @@ impl HeapInner {
         &'h self,
         ground: Ground<'h>,
         setup: &'h Setup,
-        needs: &Needs,
+        needs: &'h Needs,
         before: Before<'_, '_, '_>,
     ) -> Marking<'h> {
         let shapes = needs.graph == Graph::Shapes && setup.assumed.is_some();
+        if let Some(stale) = &needs.stale {
+            return self.mark_stale(ground, setup, needs, stale, shapes, before);
+        }
         // Where examiners look on, fewer forms are compiled: see `Counter::RIDDEN`.
         let sharing = needs.sharing || needs.survey;
         let run = match (needs.graph, &needs.instances, needs.sharing) {
-            (Graph::Nothing, Instances::OfNone, false) => Self::mark_as::<()>,
-            (Graph::Nothing, ..) if needs.survey => Self::mark_as::<ClassCounter<true, true>>,
-            (Graph::Nothing, Instances::OfAll, true) => Self::mark_as::<ClassCounter<true, true>>,
-            (Graph::Nothing, Instances::OfAll, false) => Self::mark_as::<ClassCounter<true, false>>,
-            (Graph::Nothing, _, true) => Self::mark_as::<ClassCounter<false, true>>,
-            (Graph::Nothing, _, false) => Self::mark_as::<ClassCounter<false, false>>,
+            (Graph::Nothing, Instances::OfNone, false) => Self::mark_as::<(), Epoch>,
+            (Graph::Nothing, ..) if needs.survey => {
+                Self::mark_as::<ClassCounter<true, true>, Epoch>
+            }
+            (Graph::Nothing, Instances::OfAll, true) => {
+                Self::mark_as::<ClassCounter<true, true>, Epoch>
+            }
+            (Graph::Nothing, Instances::OfAll, false) => {
+                Self::mark_as::<ClassCounter<true, false>, Epoch>
+            }
+            (Graph::Nothing, _, true) => Self::mark_as::<ClassCounter<false, true>, Epoch>,
+            (Graph::Nothing, _, false) => Self::mark_as::<ClassCounter<false, false>, Epoch>,
             _ => match (sharing, shapes) {
-                (true, true) => Self::mark_as::<Summing<'h, true, true>>,
-                (true, false) => Self::mark_as::<Summing<'h, true, false>>,
-                (false, true) => Self::mark_as::<Summing<'h, false, true>>,
-                (false, false) => Self::mark_as::<Summing<'h, false, false>>,
+                (true, true) => Self::mark_as::<Summing<'h, true, true>, Epoch>,
+                (true, false) => Self::mark_as::<Summing<'h, true, false>, Epoch>,
+                (false, true) => Self::mark_as::<Summing<'h, false, true>, Epoch>,
+                (false, false) => Self::mark_as::<Summing<'h, false, false>, Epoch>,
             },
         };
-        run(self, ground, setup, before)
+        run(self, ground, ground.epoch, setup, before)
     }
 
-    fn mark_as<'h, C: Counter<'h>>(
+    /// As [`mark`](Self::mark), for leak pruning. It has fewer forms: one that counts nothing, and else
+    /// those that count most.
+    fn mark_stale<'h>(
         &'h self,
         ground: Ground<'h>,
         setup: &'h Setup,
+        needs: &Needs,
+        stale: &'h Stale,
+        shapes: bool,
         before: Before<'_, '_, '_>,
     ) -> Marking<'h> {
-        let mut phases = Phases::<C>::new(self, ground, setup);
-        let mut begun_anew = false;
-        if let Some((checks, asker)) = before
-            && checks.look_before()
-        {
-            phases.owed = Owed::new(phases.root_targets());
-            let ridden = RefCell::new(phases);
-            self.look_before(&ridden, asker, checks);
-            phases = ridden.into_inner();
-            if phases.owed.broken {
-                // What was marked cannot be told from what was merely on the way.
-                phases.waiting.finish(phases.ground);
-                self.space.begin_epoch();
-                let epoch = self.space.epoch();
-                phases = Phases::new(self, Ground { epoch, ..ground }, setup);
-                begun_anew = true;
+        let marker = Ageing::new(ground.epoch, stale.nth);
+        if let Some((sift, mesh)) = &stale.sift {
+            let run = match (needs.graph, shapes) {
+                (Graph::Nothing, _) => Self::sift_as::<ClassCounter<true, true>>,
+                (_, true) => Self::sift_as::<Summing<'h, true, true>>,
+                (_, false) => Self::sift_as::<Summing<'h, true, false>>,
+            };
+            return run(self, ground, marker, setup, before, *sift, mesh);
+        }
+        let run = match (needs.graph, &needs.instances, needs.sharing) {
+            (Graph::Nothing, Instances::OfNone, false) => Self::mark_as::<(), Ageing>,
+            (Graph::Nothing, ..) => Self::mark_as::<ClassCounter<true, true>, Ageing>,
+            _ if shapes => Self::mark_as::<Summing<'h, true, true>, Ageing>,
+            _ => Self::mark_as::<Summing<'h, true, false>, Ageing>,
+        };
+        run(self, ground, marker, setup, before)
+    }
+
+    fn mark_as<'h, C: Counter<'h>, M: CollectionMarker>(
+        &'h self,
+        ground: Ground<'h>,
+        marker: M,
+        setup: &'h Setup,
+        before: Before<'_, '_, '_>,
+    ) -> Marking<'h> {
+        let mut phases = Phases::<C, M>::new(self, ground, marker, setup);
+        phases = phases.before_roots(setup, before);
+        phases.mark_roots();
+        phases.finish()
+    }
+
+    /// Sets stale references aside while all else is marked: the closure of what is in use. Then either what
+    /// hangs on them is marked, too, type by type; or they are cut, and what hung on them is doomed.
+    fn sift_as<'h, C: Counter<'h>>(
+        &'h self,
+        ground: Ground<'h>,
+        marker: Ageing,
+        setup: &'h Setup,
+        before: Before<'_, '_, '_>,
+        sift: Sift,
+        mesh: &'h Mesh,
+    ) -> Marking<'h> {
+        let mut phases = Phases::<Sieve<'h, C, Ageing>, Ageing>::new(self, ground, marker, setup);
+        phases = phases.before_roots(setup, before);
+        let (ground, marker) = (phases.ground, phases.marker);
+        for sieve in &mut phases.counters {
+            sieve.sifting = Some(Sifting { mesh, marker });
+        }
+        phases.mark_roots();
+        for sieve in &mut phases.counters {
+            sieve.sifting = None;
+        }
+        let stalest = phases.counters.iter().map(|it| it.stalest).max();
+        let aside = sieve::sort(ground, std::mem::take(&mut phases.aside));
+        let mut types = Vec::new();
+        if sift == Sift::Cut {
+            // All of them first: what hangs on one type may hang on another as well.
+            for it in &aside {
+                let record = self.pruning.record(self, it.edge);
+                it.cut(ground, Raw::invalid(record));
             }
         }
-        let marked_by_checks = phases.marked.objects + phases.owed.marked.objects;
-        let begin = Instant::now();
-        phases.mark_roots();
-        phases.waiting.finish(phases.ground);
-        Marking {
-            marked_by_checks,
-            time: begin.elapsed(),
-            marked: phases.marked,
-            counts: C::merge(phases.counters),
-            started: phases.started,
-            begun_anew,
+        for it in aside {
+            let offset = it.edges[0].tag.1.offset();
+            let holder = self.space.object_around(offset);
+            let mut sifted = SiftedType {
+                edge: it.edge,
+                from: mesh.from(it.edge).unwrap_or(NEVER),
+                stalest: it.stalest(ground, marker),
+                references: it.edges.len(),
+                objects: 0,
+                bytes: 0,
+                own_bytes: it.own_bytes(ground),
+                sample: (holder, offset - holder.offset()),
+            };
+            let marked = match sift {
+                Sift::Measure => phases.drain(it.edges),
+                Sift::Cut => phases.doom(it.edges.iter().map(|it| it.to.into()).collect()),
+            };
+            (sifted.objects, sifted.bytes) = marked;
+            types.push(sifted);
         }
+        let mut marking = phases.finish();
+        marking.sifted = Some(Sifted {
+            types,
+            stalest: stalest.unwrap_or(0),
+        });
+        marking
     }
 
     /// Marks what has another life until its finalizer has run. Nobody counts.
     pub(crate) fn mark_finalizable(&self, ground: Ground<'_>, objects: Vec<Raw>) -> Marked {
         let setup = Setup::default();
-        let mut phases = Phases::<()>::new(self, ground, &setup);
+        let mut phases = Phases::<(), Epoch>::new(self, ground, ground.epoch, &setup);
         phases.drain(objects.into_iter().map(Start::from).collect());
         phases.waiting.finish(ground);
         phases.marked
@@ -126,9 +229,10 @@ impl HeapInner {
 }
 
 /// The phases of one marking, while they run.
-struct Phases<'h, C: Visitor> {
+struct Phases<'h, C: Visitor, M> {
     heap: &'h HeapInner,
     ground: Ground<'h>,
+    marker: M,
     /// One for each worker.
     counters: Vec<C>,
     marked: Marked,
@@ -139,10 +243,30 @@ struct Phases<'h, C: Visitor> {
     /// Edges that surveys have set aside.
     aside: Vec<Start<C::Tag>>,
     started: Vec<Raw>,
+    begun_anew: bool,
+    marked_by_checks: usize,
+    begin: Instant,
 }
 
-impl<'h, C: Counter<'h>> Phases<'h, C> {
-    fn new(heap: &'h HeapInner, ground: Ground<'h>, setup: &'h Setup) -> Self {
+/// A marker of collections, which can be made again for another epoch.
+trait CollectionMarker: Marker {
+    fn at(self, epoch: Epoch) -> Self;
+}
+
+impl CollectionMarker for Epoch {
+    fn at(self, epoch: Epoch) -> Self {
+        epoch
+    }
+}
+
+impl CollectionMarker for Ageing {
+    fn at(self, epoch: Epoch) -> Self {
+        Self { epoch, ..self }
+    }
+}
+
+impl<'h, C: Counter<'h>, M: CollectionMarker> Phases<'h, C, M> {
+    fn new(heap: &'h HeapInner, ground: Ground<'h>, marker: M, setup: &'h Setup) -> Self {
         let threads = heap.config.collector_threads;
         Self {
             heap,
@@ -153,12 +277,62 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
             owed: Owed::new(Vec::new()),
             aside: Vec::new(),
             started: Vec::new(),
+            begun_anew: false,
+            marked_by_checks: 0,
+            begin: Instant::now(),
+            marker,
+        }
+    }
+
+    /// Lets checks look before the roots are marked.
+    fn before_roots(mut self, setup: &'h Setup, before: Before<'_, '_, '_>) -> Self {
+        if let Some((checks, asker)) = before
+            && checks.look_before()
+        {
+            let (heap, ground, marker) = (self.heap, self.ground, self.marker);
+            self.owed = Owed::new(self.root_targets());
+            let ridden = RefCell::new(self);
+            heap.look_before(&ridden, asker, checks);
+            self = ridden.into_inner();
+            if self.owed.broken {
+                // What was marked cannot be told from what was merely on the way.
+                self.waiting.finish(self.ground);
+                heap.space.begin_epoch();
+                let epoch = heap.space.epoch();
+                self = Self::new(heap, Ground { epoch, ..ground }, marker.at(epoch), setup);
+                self.begun_anew = true;
+            }
+        }
+        self.marked_by_checks = self.marked.objects + self.owed.marked.objects;
+        self.begin = Instant::now();
+        self
+    }
+
+    fn finish(mut self) -> Marking<'h> {
+        // What would still live, had nothing been pruned earlier.
+        let ground = self.ground;
+        let lives = |raw| weak::is_marked(ground, raw);
+        let doomed = self.heap.pruning.take_dead_tainted(lives);
+        self.doom(doomed.into_iter().map(Start::from).collect());
+        self.waiting.finish(self.ground);
+        Marking {
+            marked_by_checks: self.marked_by_checks,
+            time: self.begin.elapsed(),
+            marked: self.marked,
+            counts: C::merge(self.counters),
+            started: self.started,
+            begun_anew: self.begun_anew,
+            sifted: None,
         }
     }
 
     /// The last phase: from the roots, and from what earlier ones have set aside.
     fn mark_roots(&mut self) {
         let mut starts = self.root_targets();
+        if M::TAGS {
+            // What a root refers to is in use.
+            starts.iter().for_each(|&raw| self.heap.refresh(raw));
+        }
         self.note_starts(&starts);
         starts.append(&mut self.owed.starts);
         let mut starts: Vec<_> = starts.into_iter().map(Start::from).collect();
@@ -179,22 +353,25 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
         targets
     }
 
-    /// Marks from starts, then from what ephemerons add, until nothing is added.
-    fn drain(&mut self, mut starts: Vec<Start<C::Tag>>) {
-        let ground = self.ground;
+    /// Marks from starts, then from what ephemerons add, until nothing is added. Returns how many objects
+    /// and bytes that were.
+    fn drain(&mut self, mut starts: Vec<Start<C::Tag>>) -> (usize, usize) {
+        let (ground, marker) = (self.ground, self.marker);
+        let before = (self.marked.objects, self.marked.bytes);
         let mut counters = std::mem::take(&mut self.counters);
         let mut rest = Vec::new();
         loop {
-            let drained = mark(ground, ground.epoch, &starts, counters);
+            let drained = mark(ground, marker, &starts, counters);
             counters = drained.visitors;
             counters.append(&mut rest);
+            self.aside.extend(drained.aside);
             let mut marked = drained.marked;
             // Those that were met before the roots were marked wait, too.
             marked.ephemerons.append(&mut self.marked.ephemerons);
             marked.woken.append(&mut self.marked.woken);
             starts = self
                 .waiting
-                .advance(ground, ground.epoch, &mut marked, &mut counters[0]);
+                .advance(ground, marker, &mut marked, &mut counters[0]);
             self.marked = std::mem::take(&mut self.marked).plus(marked);
             if starts.is_empty() {
                 break;
@@ -205,6 +382,31 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
             }
         }
         self.counters = counters;
+        (self.marked.objects - before.0, self.marked.bytes - before.1)
+    }
+
+    /// Dooms what is not marked and can be reached from starts; values of ephemerons whose keys are doomed
+    /// included. Returns how many objects and bytes that are.
+    fn doom(&mut self, mut starts: Vec<Start<()>>) -> (usize, usize) {
+        let (ground, marker) = (self.ground, Doom(self.ground.epoch));
+        let (mut objects, mut bytes) = (0, 0);
+        while !starts.is_empty() {
+            let visitors = self.counters.iter().map(|_| Frontier {
+                epoch: ground.epoch,
+                tainted: Vec::new(),
+            });
+            let drained = mark(ground, marker, &starts, visitors.collect());
+            let (mut marked, mut frontiers) = (drained.marked, drained.visitors);
+            (objects, bytes) = (objects + marked.objects, bytes + marked.bytes);
+            starts = self
+                .waiting
+                .advance(ground, marker, &mut marked, &mut frontiers[0]);
+            if self.heap.is_strict() {
+                let met = frontiers.into_iter().flat_map(|it| it.tainted);
+                self.heap.pruning.add_tainted(sieve::taint(ground, met));
+            }
+        }
+        (objects, bytes)
     }
 
     /// Remembers which objects that were asserted unshared are arrived at from no slot.
@@ -270,7 +472,7 @@ impl<'h, C: Counter<'h>> Phases<'h, C> {
     }
 }
 
-impl<'h, C: Counter<'h>> Ridden for Phases<'h, C> {
+impl<'h, C: Counter<'h>, M: CollectionMarker> Ridden for Phases<'h, C, M> {
     fn survey<'v>(
         &mut self,
         phase: &Phase<ObjectId<'v>>,
@@ -281,7 +483,8 @@ impl<'h, C: Counter<'h>> Ridden for Phases<'h, C> {
             return None;
         };
         let fits = examiners.len() == self.counters.len();
-        if !C::RIDDEN || !fits || !self.owed.admits(self.ground, phase) {
+        // Nor does what a check marks grow staler.
+        if !C::RIDDEN || M::TAGS || !fits || !self.owed.admits(self.ground, phase) {
             // Nor may the phases behind it: they would not know what this one has entered.
             self.owed.forget_marks();
             return None;
@@ -302,7 +505,7 @@ impl<'h, C: Counter<'h>> Ridden for Phases<'h, C> {
 
     fn owed(&mut self) -> Option<&mut Owed> {
         // What traces with visitors of their own mark is not counted.
-        let counts = C::OBJECTS || C::WATCHES || C::MEETS;
+        let counts = C::OBJECTS || C::WATCHES || C::MEETS || M::TAGS;
         (!counts).then_some(&mut self.owed)
     }
 

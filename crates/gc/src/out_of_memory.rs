@@ -1,7 +1,5 @@
 //! Running out of memory: the error that says what was asked for and what fills the heap.
 
-use heaphound_heap::ClassId;
-
 use crate::check::{Check, Counted, Needs};
 use crate::collect::{Cause, Kind, Request};
 use crate::error::{ClassShare, OutOfMemory, Reason, Shortage};
@@ -24,16 +22,7 @@ impl Check for Census {
     fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
         found.skip();
         self.live_bytes = counted.bytes;
-        let classes = (1..=heap.heap().classes.count() as u32).map(ClassId);
-        let shares = classes.map(|id| {
-            let (objects, bytes) = counted.instances(id);
-            ClassShare {
-                class: heap.heap().classes.get(id).info.name.clone(),
-                objects,
-                bytes,
-            }
-        });
-        self.classes = shares.filter(|it| it.objects > 0).collect();
+        self.classes = heap.heap().largest_classes(counted);
     }
 }
 
@@ -44,6 +33,13 @@ impl HeapInner {
         mutator: &mut Mutator<'_>,
         asked_bytes: usize,
     ) -> OutOfMemory {
+        let error = self.shortage(mutator, asked_bytes);
+        tracing::error!(heap = self.id, "{error}");
+        error
+    }
+
+    /// As [`out_of_memory`](Self::out_of_memory), without a word to anybody else.
+    pub(crate) fn shortage(&self, mutator: &mut Mutator<'_>, asked_bytes: usize) -> OutOfMemory {
         let mut census = Census::default();
         let request = Request {
             check: Some(&mut census),
@@ -51,20 +47,15 @@ impl HeapInner {
         };
         // If it is called off, the error has less to say.
         let _ = self.collect_with(mutator.shared, request);
-        let mut classes = census.classes;
-        classes.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
-        classes.truncate(5);
-        let error = OutOfMemory(Box::new(Shortage {
+        OutOfMemory(Box::new(Shortage {
             asked_bytes,
             live_bytes: census.live_bytes,
             external_bytes: self.space.external(),
             max_bytes: self.config.max_bytes,
-            classes,
+            classes: census.classes,
             snapshot: self.write_snapshot(mutator),
             reason: None,
-        }));
-        tracing::error!(heap = self.id, "{error}");
-        error
+        }))
     }
 
     /// The error of an allocation for which a collection was needed that was called off.

@@ -34,6 +34,10 @@ pub struct CollectionStats {
     pub heap_bytes: usize,
     /// External memory accounted to live objects.
     pub external_bytes: usize,
+    /// The part of the memory that may be used, from 0 to 1, that is in use after a full collection, by the
+    /// measure by which allocations are refused: with free space between objects, if all was swept, and
+    /// external memory.
+    pub fullness: f64,
     /// Bytes allocated since the heap was built.
     pub allocated_bytes: u64,
     /// Bytes of blocks that were emptied by moving their objects.
@@ -60,6 +64,7 @@ impl CollectionStats {
             used_bytes: 0,
             heap_bytes: 0,
             external_bytes: 0,
+            fullness: 0.0,
             allocated_bytes,
             compacted_bytes: 0,
             marked_by_checks: 0,

@@ -56,9 +56,9 @@ pub use heaphound_gc::{
     DynClass, DynInterface, Every, Expecting, Finalization, Found, Header, Heap, HeapBuilder,
     HeapStats, HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff,
     Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator, Needs, Object, ObjectId,
-    OutOfMemory, Pinned, Plain, PlainArray, PlainData, Reaction, Ref, RefArray, Region,
-    Registration, Remark, Root, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak,
-    WeakMap, WeakSlot,
+    OutOfMemory, Pinned, Plain, PlainArray, PlainData, PruneWhen, Pruned, Pruning, PruningPolicy,
+    PruningState, Reaction, Ref, RefArray, Region, Registration, Remark, Root, Slot, Static,
+    StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};

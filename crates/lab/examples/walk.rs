@@ -1,6 +1,6 @@
 //! Reads references, over and over, and prints nanoseconds a reading: the least of several
 //! rounds for a list, a tree and an array. Built with and without the feature
-//! `invalidation`, it shows what the test for invalidated references costs; see
+//! `barrier`, it shows what the test for invalidated references costs; see
 //! `benches/barrier.sh`.
 
 use std::hint::black_box;

@@ -209,7 +209,7 @@ pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, F
 
 /// A program that asserts nothing, built with what checks assertions and without it.
 fn idle(report: &mut Report, rounds: usize) {
-    let builds = match builds::build("idle", "invalidation") {
+    let builds = match builds::build("idle", "barrier") {
         Ok(builds) => builds,
         Err(why) => {
             return report.note(format!("idle rows were left out: {why}"));

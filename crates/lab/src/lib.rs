@@ -16,6 +16,8 @@ mod judge;
 pub mod measure;
 mod probes;
 pub mod programs;
+#[cfg(feature = "barrier")]
+mod prune;
 pub mod recording;
 pub mod report;
 mod shapeup;
@@ -25,10 +27,12 @@ mod summaries;
 pub use report::{Better, Report, Row};
 
 /// How an experiment is run.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Options {
     /// Takes less than a minute, with smaller heaps and fewer rounds.
     pub quick: bool,
+    /// Where to draw a plot, if the experiment has one.
+    pub svg: Option<std::path::PathBuf>,
 }
 
 /// An experiment.
@@ -86,6 +90,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "shapeup",
         about: "ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms",
         run: shapeup::run,
+        count: None,
+    },
+    #[cfg(feature = "barrier")]
+    Experiment {
+        name: "prune",
+        about: "leak pruning, sections 5 and 6: how much longer programs live that leak, and what it costs others",
+        run: prune::run,
         count: None,
     },
 ];

@@ -31,6 +31,10 @@ struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Draw the experiment's plot into this file, as SVG; `prune` has one.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<std::path::PathBuf>,
+
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
@@ -92,7 +96,10 @@ fn run(args: &Args) -> Result<String, String> {
             hint.unwrap_or_default()
         ));
     }
-    let options = Options { quick: args.quick };
+    let options = Options {
+        quick: args.quick,
+        svg: args.svg.clone(),
+    };
     let mut reports = Vec::new();
     for experiment in experiments {
         let mut say = |what: &str| {

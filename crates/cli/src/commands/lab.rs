@@ -34,6 +34,10 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
+    /// Draw the experiment's plot into this file, as SVG; `prune` has one.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
     /// Do a piece of work whose instructions another process counts.
     #[arg(long, hide = true)]
     count: Option<String>,
@@ -56,6 +60,9 @@ pub fn run(args: &Args, _: &Progress) -> Result<Report, Problem> {
     command.args(&args.name);
     if args.quick {
         command.arg("--quick");
+    }
+    if let Some(svg) = &args.svg {
+        command.arg("--svg").arg(svg);
     }
     // What is meant for every command, as it was given.
     let shared = ["--json", "--quiet", "-q"];

@@ -5,16 +5,17 @@
 //!
 //! - **H1** Every reference stored in a slot, local or root of a heap is null or the
 //!   number of a granule in the heap's own committed memory where an object starts; or,
-//!   in a heap built to invalidate references, whose granule numbers are below 2³⁰, a
-//!   number from 2³¹ on that names a record of [`objects::invalid`].
+//!   in a heap built to tag references, whose granule numbers are below 2³⁰, a
+//!   number from 2³¹ on that names a record of [`objects::invalid`]. In slots of such a heap 2³⁰ may be
+//!   added to the number of a granule: see [`objects::barrier`].
 //! - **H2** A `&T` to a managed object is borrowed from a shared borrow of a mutator
 //!   of its heap. Objects move and die only while the world is stopped, and the world
 //!   stops only when every mutator is in a method that borrows it mutably.
 //!   Therefore nothing that is borrowed moves or dies.
 //! - **H3** A slot, local or root of type `T` holds null (where its type allows it), an
 //!   invalidated reference, which is never followed, or a live object whose class is
-//!   `T` or extends it. Only [`objects::object::Filler`], the typed setters, the collector and,
-//!   while the world is stopped, [`objects::invalid`] write them.
+//!   `T` or extends it. Only [`objects::object::Filler`], the typed setters, [`objects::barrier`], the
+//!   collector and, while the world is stopped, [`objects::invalid`] write them.
 //! - **H4** Page records are committed for the whole mature space, zero at first, and
 //!   made of atomics.
 //! - **H5** In a heap with a nursery, cards are committed for the whole mature
@@ -60,6 +61,7 @@ pub use views::asked::{StoppedVisits, Subject};
 pub use views::capture::PlainData;
 pub use views::stopped::{Marked, MarkedHeap, ObjectId, StoppedHeap, Unmarked};
 
+pub(crate) use marking::sieve::{EdgeType, Mesh, NEVER};
 pub(crate) use memory::address::{
     Base, CARD, CARDS_START, MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, Raw, Reach,
     TAGGED_REGION,

@@ -19,10 +19,12 @@ mod limits;
 mod model;
 mod names;
 mod out_of_memory;
-#[cfg(feature = "invalidation")]
+#[cfg(feature = "barrier")]
 mod panic_hook;
 mod panics;
 mod probes;
+#[cfg(feature = "barrier")]
+mod pruning;
 mod random_programs;
 mod reports;
 mod rules;

@@ -8,7 +8,7 @@ thread_local! {
 }
 
 /// Messages of panics that tests cause by the hundred, which nobody needs to read.
-const EXPECTED: [&str; 2] = ["was invalidated", "an observer panics"];
+const EXPECTED: [&str; 3] = ["was invalidated", "was pruned", "an observer panics"];
 
 /// Installs the hook if that was not done before.
 pub fn install() {

@@ -5,13 +5,14 @@
 //!
 //! [`CASES`] pairs each bug with what is to be found. [`growing`] programs grow and should not;
 //! [`steady`] ones do not, even if they seem to for a while.
-//! [`unseen`] has more of both.
+//! [`unseen`] has more of both. [`leaking`] programs leak until they die of it.
 
 pub mod bed;
 mod btree;
 pub mod db;
 pub mod growing;
 pub mod jbb;
+pub mod leaking;
 pub mod lusearch;
 mod queue;
 pub mod skeletal;

@@ -22,6 +22,7 @@ fn the_lab_lists_its_experiments() {
         summaries    heap summaries, chapters 3.3, 5 and 6: what counting them costs a collection, a run, and memory
         cork         Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow
         shapeup      ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms
+        prune        leak pruning, sections 5 and 6: how much longer programs live that leak, and what it costs others
     "#]]
     .assert_eq(&text(run(&[]).stdout));
     let listed: serde_json::Value = serde_json::from_slice(&run(&["--json"]).stdout).unwrap();

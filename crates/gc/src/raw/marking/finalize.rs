@@ -123,7 +123,12 @@ impl HeapInner {
         for finalizer in pending.chain(others) {
             panics(|| drop(finalizer));
         }
-        let remains = std::mem::take(&mut self.pending.get_mut().unwrap().remains);
+        let withheld = std::mem::take(self.pruning.withheld.get_mut().unwrap());
+        for finalizer in withheld.finalizers {
+            panics(|| drop(finalizer));
+        }
+        let mut remains = std::mem::take(&mut self.pending.get_mut().unwrap().remains);
+        remains.extend(withheld.remains);
         drop_each(remains);
         for raw in [watched.young.droppables, watched.old.droppables].concat() {
             // SAFETY: the object has not been found dead, so its owned fields are

@@ -27,7 +27,7 @@ impl HeapInner {
         };
         let mut left = Vec::new();
         let mut void = |from: Raw, cell: &AtomicU32| {
-            let raw = Raw(cell.load(Relaxed));
+            let raw = self.reach.read(cell);
             if !dead.contains_key(&raw) {
                 return;
             }
@@ -37,7 +37,7 @@ impl HeapInner {
             }
         };
         let clear = |cell: &AtomicU32| {
-            if dead.contains_key(&Raw(cell.load(Relaxed))) {
+            if dead.contains_key(&self.reach.read(cell)) {
                 cell.store(0, Relaxed);
             }
         };

@@ -17,7 +17,7 @@
 //! the plain loop. A visitor sees, it cannot change what is marked. A [`Marker`] says what a
 //! mark is (`marker.rs`).
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use heaphound_heap::crew;
 use heaphound_heap::pool::Pool;
@@ -764,12 +764,21 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         word: u32,
     ) {
         // SAFETY: the caller's promise, and the world stands still.
-        let to = Raw(unsafe { slot_at(object, 8 + 4 * word as usize) }.load(Relaxed));
+        let slot = unsafe { slot_at(object, 8 + 4 * word as usize) };
         let mut tag = V::Tag::default();
-        let refers = match TAGS {
-            true => self.ground.reach.covers(to),
-            false => !to.is_null(),
+        let (to, refers) = match TAGS {
+            true => {
+                let to = self.ground.reach.read(slot);
+                (to, self.ground.reach.covers(to))
+            }
+            false => {
+                let to = Raw(slot.load(Relaxed));
+                (to, !to.is_null())
+            }
         };
+        if M::TAGS && refers {
+            tag_untouched(slot, to);
+        }
         if V::READS && (V::READS_ALL || refers) {
             tag = match ELEMENT {
                 true => self.visitor.element_read(source, word, to),
@@ -816,8 +825,16 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let source = self.visitor.source(from, word);
         for &(offset, kind) in &class.slots {
             match kind {
-                FieldKind::Weak => weak = true,
-                FieldKind::Dependent => dependent = true,
+                FieldKind::Weak | FieldKind::Dependent => {
+                    weak |= kind == FieldKind::Weak;
+                    dependent |= kind == FieldKind::Dependent;
+                    // SAFETY: the class says that a slot is there.
+                    let slot = unsafe { slot_at(object, offset as usize) };
+                    let to = self.ground.reach.read(slot);
+                    if M::TAGS && self.ground.refers(to) {
+                        tag_untouched(slot, to);
+                    }
+                }
                 // SAFETY: the class says that a slot is there; room was made.
                 _ => unsafe {
                     let word = word_behind(offset as usize);
@@ -832,6 +849,14 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         if dependent {
             self.marked.ephemerons.push(from);
         }
+    }
+}
+
+/// Tags the reference in a slot as untouched. Most are so still, and need no writing.
+#[inline(always)]
+fn tag_untouched(slot: &AtomicU32, to: Raw) {
+    if !Raw(slot.load(Relaxed)).is_untouched() {
+        slot.store(to.untouched().0, Relaxed);
     }
 }
 

@@ -7,6 +7,10 @@ use crate::raw::objects::header::{Epoch, Word};
 
 /// What a mark is and who gets it.
 pub(crate) trait Marker: Copy + Sync {
+    /// Whether the references that are read are tagged as untouched; see
+    /// [`barrier`](crate::raw::objects::barrier).
+    const TAGS: bool = false;
+
     /// What to do with an object, given its header.
     fn look(self, word: Word) -> Look;
 
@@ -18,6 +22,14 @@ pub(crate) trait Marker: Copy + Sync {
 
     fn is_marked(self, word: Word) -> bool {
         matches!(self.look(word), Look::Old)
+    }
+
+    /// How stale an object will be at the end of the trace, given its header in the middle of it.
+    fn staleness(self, word: Word) -> u8 {
+        match self.is_marked(word) {
+            true => word.staleness(),
+            false => self.mark(word).staleness(),
+        }
     }
 }
 
@@ -45,6 +57,78 @@ impl Marker for Epoch {
     #[inline]
     fn mark(self, word: Word) -> Word {
         word.with_epoch(self)
+    }
+
+    #[inline]
+    fn counts(self, _: Word) -> bool {
+        true
+    }
+}
+
+/// The collector's mark, at a collection that counts for staleness: the objects that it marks have not been
+/// used for one collection more, until somebody touches them.
+#[derive(Clone, Copy)]
+pub(crate) struct Ageing {
+    pub(crate) epoch: Epoch,
+    /// Bit k: whether objects whose staleness is k grow staler.
+    pub(crate) grows: u8,
+}
+
+impl Ageing {
+    /// Of the n-th collection that counts, or of one that does not. An object that is stale by k grows
+    /// staler every 2ᵏ collections.
+    pub(crate) fn new(epoch: Epoch, nth: Option<u64>) -> Self {
+        let grows = |&k: &u32| nth.is_some_and(|nth| nth.is_multiple_of(1 << k));
+        let grows = (0..7).filter(grows);
+        let grows = grows.fold(0, |bits, k| bits | 1 << k);
+        Self { epoch, grows }
+    }
+
+    /// The header of an object at the end of the collection, given what it is now.
+    #[inline]
+    fn aged(self, word: Word) -> Word {
+        let staleness = word.staleness();
+        word.with_staleness(staleness + (self.grows >> staleness & 1))
+    }
+}
+
+impl Marker for Ageing {
+    const TAGS: bool = true;
+
+    #[inline]
+    fn look(self, word: Word) -> Look {
+        self.epoch.look(word)
+    }
+
+    /// The same of all threads that come at once, as it must be.
+    #[inline]
+    fn mark(self, word: Word) -> Word {
+        self.aged(word).with_epoch(self.epoch)
+    }
+
+    #[inline]
+    fn counts(self, _: Word) -> bool {
+        true
+    }
+}
+
+/// The mark of what dies because references were pruned: it was not marked by the collection, and would have
+/// been.
+#[derive(Clone, Copy)]
+pub(crate) struct Doom(pub(crate) Epoch);
+
+impl Marker for Doom {
+    #[inline]
+    fn look(self, word: Word) -> Look {
+        match word.is_marked(self.0) || word.is_doomed() {
+            true => Look::Old,
+            false => Look::New,
+        }
+    }
+
+    #[inline]
+    fn mark(self, word: Word) -> Word {
+        word.doomed()
     }
 
     #[inline]

@@ -8,8 +8,6 @@
 //! the arrays that they refer to. A slot that has led to several classes costs a look at its target.
 //! Beside degrees, sums of hashes tell whether references match (`heaphound_analysis::shape`).
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use heaphound_analysis::shape::{
     Backbone, Backbones, DegreeCounters, Degrees, Leads, Link, Role, SumCounters, Sums, Trait,
 };
@@ -505,7 +503,7 @@ fn relative_at(
     let object = ground.base.object(raw);
     // SAFETY: the class says that a slot is there, and the world stands still.
     let slot = unsafe { slot_at(object, look.slots[slot].offset) };
-    let to = Raw(slot.load(Relaxed));
+    let to = ground.reach.read(slot);
     if !ground.refers(to) {
         return None;
     }
@@ -568,7 +566,7 @@ fn look_at_array(
     for index in 0..length {
         // SAFETY: a live array is so long, and the world stands still.
         let slot = unsafe { slot_at(object, ELEMENTS_OFFSET + 4 * index) };
-        let to = Raw(slot.load(Relaxed));
+        let to = ground.reach.read(slot);
         if !ground.refers(to) {
             continue;
         }
@@ -617,7 +615,7 @@ fn for_each_slot(
     for index in 0..count {
         // SAFETY: the class says that a slot is there, and the world stands still.
         let slot = unsafe { slot_at(object, looked.offset + 4 * index) };
-        let to = Raw(slot.load(Relaxed));
+        let to = ground.reach.read(slot);
         if ground.refers(to) {
             f(to);
         }

@@ -74,21 +74,43 @@ impl Waiting {
 }
 
 /// Clears the weak slots of an object whose targets are dead, and with them the
-/// slots that depend on them.
-pub(crate) fn clear_dead(ground: Ground<'_>, holder: Raw) {
+/// slots that depend on them. What is doomed is not said to be dead, if there is a reference to write for it.
+pub(crate) fn clear_dead(ground: Ground<'_>, holder: Raw, pruned: Option<Raw>) {
+    let mut key = None;
     for_each_slot(ground, holder, |_, slot, kind| {
-        let target = Raw(slot.load(Relaxed));
-        if kind == FieldKind::Weak && ground.refers(target) && !is_marked(ground, target) {
-            slot.store(0, Relaxed);
+        if kind != FieldKind::Weak {
+            return;
         }
+        let target = ground.reach.read(slot);
+        if ground.refers(target) && !is_marked(ground, target) {
+            slot.store(instead(ground, target, pruned).0, Relaxed);
+        }
+        key.get_or_insert(ground.reach.read(slot));
     });
-    if key(ground, holder).is_null() {
+    // A key that was pruned takes its values with it.
+    let key = key.unwrap_or(Raw::NULL);
+    if !ground.refers(key) {
         for_each_slot(ground, holder, |_, slot, kind| {
             if kind == FieldKind::Dependent {
-                slot.store(0, Relaxed);
+                slot.store(key.0, Relaxed);
             }
         });
     }
+}
+
+/// What a weak reference becomes whose target was not marked.
+pub(crate) fn instead(ground: Ground<'_>, target: Raw, pruned: Option<Raw>) -> Raw {
+    match pruned {
+        Some(pruned) if is_doomed(ground, target) => pruned,
+        _ => Raw::NULL,
+    }
+}
+
+/// Whether an object is dead only because references were pruned in this collection.
+pub(crate) fn is_doomed(ground: Ground<'_>, raw: Raw) -> bool {
+    // SAFETY: as in `is_marked`.
+    let word = unsafe { ground.base.header(raw) }.load();
+    word.is_doomed() && !word.is_marked(ground.epoch)
 }
 
 /// Whether an object has been marked in this epoch.
@@ -105,7 +127,7 @@ pub(crate) fn key(ground: Ground<'_>, holder: Raw) -> Raw {
     let mut key = None;
     for_each_slot(ground, holder, |_, slot, kind| {
         if kind == FieldKind::Weak {
-            key.get_or_insert(Raw(slot.load(Relaxed)));
+            key.get_or_insert(ground.reach.read(slot));
         }
     });
     key.filter(|&key| ground.refers(key)).unwrap_or(Raw::NULL)
@@ -121,7 +143,7 @@ pub(crate) fn dependents<V: Visitor>(
     // SAFETY: a live object.
     let word = unsafe { ground.base.header(holder) }.load();
     for_each_slot(ground, holder, |offset, slot, kind| {
-        let to = Raw(slot.load(Relaxed));
+        let to = ground.reach.read(slot);
         if kind == FieldKind::Dependent && ground.refers(to) {
             let tag = match V::READS {
                 true => visitor.edge_read(visitor.source(holder, word), word_behind(offset), to),

@@ -12,6 +12,7 @@
 //! ```
 
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::raw::objects::header::Header;
 
@@ -41,8 +42,10 @@ pub(crate) const TAGGED_REGION: usize = GRANULE << 30;
 ///
 /// The two top bits are tags, in heaps that are built for them: bit 31 for an
 /// invalidated reference (the others then number the record that says why, see
-/// [`crate::raw::objects::invalid`]), bit 30 set aside for leak pruning. At the top they cost a
-/// plain read no mask: an untagged reference is used as it is.
+/// [`crate::raw::objects::invalid`]), bit 30 for one that nobody has read since the collector
+/// set it (leak pruning, see [`crate::raw::objects::barrier`]). At the top they cost a
+/// plain read no mask: an untagged reference is used as it is. Only slots of objects have
+/// untouched references, and what is taken out of them is clean: [`Reach::read`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Raw(pub(crate) u32);
@@ -80,7 +83,27 @@ impl Raw {
     /// others it may as well be an address.
     #[inline]
     pub(crate) fn is_tagged(self) -> bool {
-        cfg!(feature = "invalidation") && self.0 >= (TAGGED_REGION / GRANULE) as u32
+        cfg!(feature = "barrier") && self.0 >= (TAGGED_REGION / GRANULE) as u32
+    }
+
+    /// Whether nobody has read the reference since it was tagged, in a heap that tags them. An
+    /// invalidated one is never untouched.
+    #[inline]
+    pub(crate) fn is_untouched(self) -> bool {
+        self.0 & (INVALID | UNTOUCHED) == UNTOUCHED
+    }
+
+    /// The same reference, tagged as untouched.
+    #[inline]
+    pub(crate) fn untouched(self) -> Self {
+        debug_assert!(self.0 & INVALID == 0);
+        Self(self.0 | UNTOUCHED)
+    }
+
+    /// The same reference, no longer untouched.
+    #[inline]
+    pub(crate) fn touched(self) -> Self {
+        Self(self.0 & !UNTOUCHED)
     }
 
     /// The record of an invalidated reference, in a heap that tags references.
@@ -107,30 +130,55 @@ impl Raw {
     }
 }
 
-/// Which references of a heap lead to objects: those that are neither null nor tagged.
+/// Which references of a heap lead to objects, and what is a tag in the others.
 #[derive(Clone, Copy)]
-pub(crate) struct Reach(u32);
+pub(crate) struct Reach {
+    /// The most that a reference to an object can be.
+    most: u32,
+    /// All bits but the tag of untouched references.
+    clean: u32,
+}
 
 impl Reach {
     /// Of a heap that tags references, or of one that does not.
     pub(crate) fn new(tags: bool) -> Self {
-        Self(if tags {
-            (TAGGED_REGION / GRANULE) as u32 - 1
-        } else {
-            u32::MAX
-        })
+        match tags {
+            true => Self {
+                most: (TAGGED_REGION / GRANULE) as u32 - 1,
+                clean: !UNTOUCHED,
+            },
+            false => Self {
+                most: u32::MAX,
+                clean: u32::MAX,
+            },
+        }
     }
 
     /// Whether the heap tags references.
     #[inline]
     pub(crate) fn tags(self) -> bool {
-        self.0 != u32::MAX
+        self.most != u32::MAX
     }
 
-    /// One comparison, whatever the heap.
+    /// Whether a reference leads to an object: it is neither null nor invalid, and no longer tagged
+    /// as untouched. One comparison, whatever the heap.
     #[inline]
     pub(crate) fn covers(self, raw: Raw) -> bool {
-        raw.0.wrapping_sub(1) < self.0
+        raw.0.wrapping_sub(1) < self.most
+    }
+
+    /// What a slot holds, be it untouched or not. For the collector and for questions: they do not
+    /// count as uses.
+    #[inline]
+    pub(crate) fn read(self, slot: &AtomicU32) -> Raw {
+        Raw(slot.load(Relaxed) & self.clean)
+    }
+
+    /// Makes a slot refer to where its target is now. It stays as untouched as it was.
+    #[inline]
+    pub(crate) fn redirect(self, slot: &AtomicU32, to: Raw) {
+        let tag = slot.load(Relaxed) & !self.clean;
+        slot.store(to.0 | tag, Relaxed);
     }
 }
 

@@ -121,9 +121,9 @@ pub(crate) fn moved(ground: Ground<'_>, space: &Space, raw: Raw) -> Raw {
 /// Updates a slot or root.
 #[inline]
 pub(crate) fn update(ground: Ground<'_>, space: &Space, slot: &AtomicU32) {
-    let raw = Raw(slot.load(Relaxed));
+    let raw = ground.reach.read(slot);
     if ground.refers(raw) {
-        slot.store(moved(ground, space, raw).0, Relaxed);
+        ground.reach.redirect(slot, moved(ground, space, raw));
     }
 }
 

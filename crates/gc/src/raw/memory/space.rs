@@ -627,6 +627,22 @@ impl Space {
         self.lists[size_class.0 as usize].lock().unwrap().available = targets;
     }
 
+    /// The object that an offset lies in.
+    pub(crate) fn object_around(&self, offset: usize) -> Raw {
+        let head = self
+            .pages
+            .head(Raw::from_offset(offset & !(PAGE - 1)).page());
+        let (start, record) = (Pages::offset(head), self.pages.record(head));
+        let within = match record.usage() {
+            Use::Large => 0,
+            _ => {
+                let cell = SizeClass(record.size_class.load(Relaxed)).cell_bytes();
+                (offset - start) / cell * cell
+            }
+        };
+        Raw::from_offset(start + within)
+    }
+
     /// Bytes of the cell or extent that holds an object.
     pub(crate) fn footprint(&self, raw: Raw) -> usize {
         let record = self.pages.record(self.pages.head(raw.page()));

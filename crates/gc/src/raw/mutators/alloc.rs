@@ -409,7 +409,7 @@ impl<'a> Mutator<'a> {
             // Only a full collection that began after the first refusal counts.
             let before = tried.get_or_insert(self.heap.full_collections());
             if self.heap.full_collections() > *before + 1 {
-                return Err(self.heap.out_of_memory(self, bytes));
+                return self.prune_or_fail(bytes);
             }
         }
         let request = Request {
@@ -429,9 +429,18 @@ impl<'a> Mutator<'a> {
         };
         self.heap.finish(self);
         if outcome.over_limit {
-            return Err(self.heap.out_of_memory(self, bytes));
+            return self.prune_or_fail(bytes);
         }
         Ok(Ok(()))
+    }
+
+    /// Memory is exhausted: leak pruning may know what to do without.
+    #[cold]
+    fn prune_or_fail(&mut self, bytes: usize) -> Result<Result<(), CalledOff>, OutOfMemory> {
+        match self.heap.prune_for(self, bytes)? {
+            true => Ok(Ok(())),
+            false => Err(self.heap.out_of_memory(self, bytes)),
+        }
     }
 }
 

@@ -178,8 +178,13 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
     }
 
     /// How many keys live.
+    ///
+    /// # Panics
+    /// If a key was pruned, in a heap that is [strict](crate::Pruning::strict) about it: nobody can tell whether it would live.
+    #[track_caller]
     pub fn len(&self) -> usize {
-        self.entries().filter(|entry| entry.is_used()).count()
+        let used = self.entries().filter(|entry| entry.is_used());
+        used.filter(|entry| entry.key.get().is_some()).count()
     }
 
     /// Whether no key lives.
@@ -201,7 +206,9 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
         let mut next = buckets[hash as usize % buckets.len()].get();
         while let Some(entry) = next {
             let same = |other: &K| std::ptr::addr_eq(other, key);
-            if entry.hash.get() == hash && entry.key.get().is_some_and(same) {
+            // A key that was pruned is nobody's any more, and so not this one.
+            let key = || entry.key.try_get().ok().flatten();
+            if entry.hash.get() == hash && key().is_some_and(same) {
                 return Some(entry);
             }
             next = entry.next.get();
@@ -225,9 +232,9 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
 }
 
 impl<K: Managed + ?Sized, V: Managed + ?Sized> Entry<K, V> {
-    /// Whether the key lives. The value is not read: it may be invalid.
+    /// Whether the key lives, or was pruned. Neither is read: they may be invalid.
     fn is_used(&self) -> bool {
-        self.key.get().is_some() && !self.value.is_null()
+        !self.key.is_null() && !self.value.is_null()
     }
 }
 
@@ -288,7 +295,7 @@ impl<'a> Mutator<'a> {
         map: Local<'_, WeakMap<K, V>>,
     ) -> Result<(), OutOfMemory> {
         let mut m = self.scope();
-        let live = m[map].len();
+        let live = m[map].entries().filter(|entry| entry.is_used()).count();
         let capacity = (live * 2).max(8);
         let new = m.alloc_refs::<Entry<K, V>>(capacity)?;
         // Blank entries, hung into the last bucket until they are used.
@@ -308,16 +315,16 @@ impl<'a> Mutator<'a> {
         new[capacity - 1].set(None);
         let mut filled = 0;
         for entry in m[map].entries() {
-            let Some(key) = entry.key.get().filter(|_| entry.is_used()) else {
+            if !entry.is_used() {
                 continue;
-            };
+            }
             let Some(copy) = blank else {
                 return Ok(());
             };
             blank = copy.next.get();
             let hash = entry.hash.get();
             copy.hash.set(hash);
-            copy.key.set(Some(key));
+            copy.key.copy(&entry.key);
             copy.value.copy(&entry.value);
             let front = &new[hash as usize % capacity];
             copy.next.set(front.get());

@@ -6,15 +6,15 @@
 //! | 20–22 | mark epoch: live if equal to the heap's | marking, sweeping |
 //! | 23 | forwarded: the upper half is where the object went | nursery, compaction |
 //! | 24–31 | visit epoch: a second visited mark | probes, owner scans, DeAL |
-//! | 32 | free | |
+//! | 32 | doomed: dead because references were pruned | leak pruning |
 //! | 33 | asserted unshared | GC assertions |
-//! | 34 | free | |
+//! | 34 | tainted: hung on something that was pruned, too | leak pruning |
 //! | 35 | asserted to be owned | GC assertions |
 //! | 36 | free | |
 //! | 37 | ignored while a relation is traced | DeAL exclusions |
 //! | 38 | sampled: the site is in the side table | dynamic object sampling |
 //! | 39 | external memory is accounted to it | heap sizing |
-//! | 40–42 | staleness | leak pruning |
+//! | 40–42 | staleness: unused for about 2ᵏ collections | leak pruning |
 //! | 43–44 | identity hash: none, by address, stored behind the object | hashing |
 //! | 45 | pinned | compaction |
 //! | 46 | key of an ephemeron that waits for it | marking |
@@ -46,9 +46,13 @@ const EPOCH_MASK: u64 = 0b111 << EPOCH_SHIFT;
 const FORWARDED: u64 = 1 << 23;
 const VISIT_SHIFT: u32 = 24;
 const VISIT_MASK: u64 = 0xff << VISIT_SHIFT;
+const DOOMED: u64 = 1 << 32;
 const UNSHARED: u64 = 1 << 33;
+const TAINTED: u64 = 1 << 34;
 const OWNEE: u64 = 1 << 35;
 const EXTERNAL: u64 = 1 << 39;
+const STALENESS_SHIFT: u32 = 40;
+const STALENESS_MASK: u64 = 0b111 << STALENESS_SHIFT;
 const HASH_SHIFT: u32 = 43;
 const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
 const PINNED: u64 = 1 << 45;
@@ -188,9 +192,39 @@ impl Word {
         self.0 & EPOCH_MASK == epoch.0
     }
 
+    /// Marked, and so not doomed.
     #[inline]
     pub(crate) fn with_epoch(self, epoch: Epoch) -> Self {
-        Self(self.0 & !EPOCH_MASK | epoch.0)
+        Self(self.0 & !(EPOCH_MASK | DOOMED) | epoch.0)
+    }
+
+    /// Whether the object is dead only because references were pruned.
+    pub(crate) fn is_doomed(self) -> bool {
+        self.0 & DOOMED != 0
+    }
+
+    pub(crate) fn doomed(self) -> Self {
+        Self(self.0 | DOOMED)
+    }
+
+    /// Whether something that was pruned led to the object as well.
+    pub(crate) fn is_tainted(self) -> bool {
+        self.0 & TAINTED != 0
+    }
+
+    pub(crate) fn tainted(self) -> Self {
+        Self(self.0 | TAINTED)
+    }
+
+    /// For about how long the object has not been used: 2ᵏ collections, 7 at most.
+    #[inline]
+    pub(crate) fn staleness(self) -> u8 {
+        ((self.0 & STALENESS_MASK) >> STALENESS_SHIFT) as u8
+    }
+
+    #[inline]
+    pub(crate) fn with_staleness(self, staleness: u8) -> Self {
+        Self(self.0 & !STALENESS_MASK | (staleness as u64) << STALENESS_SHIFT)
     }
 
     /// The visited mark of a trace other than the collector's, or a label.
@@ -207,7 +241,7 @@ impl Word {
     #[inline]
     pub(crate) fn with_epoch_and_visit(self, epoch: Epoch, visit: u8) -> Self {
         let bits = epoch.0 | (visit as u64) << VISIT_SHIFT;
-        Self(self.0 & !(EPOCH_MASK | VISIT_MASK) | bits)
+        Self(self.0 & !(EPOCH_MASK | VISIT_MASK | DOOMED) | bits)
     }
 
     #[inline]
@@ -307,8 +341,12 @@ mod tests {
             .with_pinned(true)
             .with_external(true)
             .with_awaited_key(true)
+            .with_staleness(7)
             .with_visit(0xa5);
-        assert_eq!(word.visit(), 0xa5);
+        assert_eq!((word.visit(), word.staleness()), (0xa5, 7));
+        assert!(!word.is_doomed() && word.doomed().is_doomed());
+        assert!(!word.doomed().with_epoch(epoch).is_doomed());
+        assert_eq!(word.with_staleness(0).staleness(), 0);
         assert_eq!(word.class(), MAX_CLASSES as u32);
         assert!(word.is_marked(epoch) && !word.is_marked(epoch.next()));
         assert_eq!(word.forwarded_to(), None);

@@ -16,8 +16,9 @@ use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, FieldKind};
 
 use crate::classes::Class;
-use crate::error::Invalidated;
+use crate::error::{Invalidated, Why};
 use crate::heap::HeapInner;
+use crate::pruning::Pruned;
 use crate::raw::marking::mark::Ground;
 use crate::raw::memory::address::{Base, Raw};
 use crate::raw::objects::layout::for_each_slot;
@@ -37,9 +38,8 @@ impl HeapInner {
         class: &str,
     ) -> u32 {
         let new = Invalidated {
-            by,
-            place,
             class: class.into(),
+            reason: Why::Program { by, place },
         };
         let mut records = self.invalidations.0.lock().unwrap();
         let known = records.iter().position(|record| *record == new);
@@ -49,6 +49,22 @@ impl HeapInner {
         });
         assert!(index < 1 << 30, "2^30 reasons to invalidate references");
         index as u32
+    }
+
+    /// As [`add_invalidation`](Self::add_invalidation), for references that are pruned.
+    pub(crate) fn add_pruning(&self, pruned: Pruned) -> u32 {
+        let mut records = self.invalidations.0.lock().unwrap();
+        records.push(pruned.into());
+        assert!(
+            records.len() <= 1 << 30,
+            "2^30 reasons to invalidate references"
+        );
+        (records.len() - 1) as u32
+    }
+
+    /// More was pruned for the same reason.
+    pub(crate) fn update_pruning(&self, record: u32, pruned: Pruned) {
+        self.invalidations.0.lock().unwrap()[record as usize] = pruned.into();
     }
 
     /// Invalidates one reference. Only while the world is stopped, in a heap built for
@@ -63,7 +79,7 @@ impl HeapInner {
     pub(crate) fn invalidate_all(&self, target: Raw, keep: &AtomicU32, record: u32) -> usize {
         let mut count = 0;
         let mut is_alias = |cell: &AtomicU32| {
-            let alias = Raw(cell.load(Relaxed)) == target && !ptr::eq(cell, keep);
+            let alias = self.reach.read(cell) == target && !ptr::eq(cell, keep);
             count += alias as usize;
             alias
         };
@@ -111,7 +127,7 @@ impl HeapInner {
 
     /// Why a reference is invalid, if it is.
     pub(crate) fn invalidated(&self, raw: Raw) -> Option<Invalidated> {
-        if !self.config.invalidation {
+        if !self.reach.tags() {
             return None;
         }
         let records = self.invalidations.0.lock().unwrap();
@@ -178,14 +194,6 @@ pub(in crate::raw) unsafe fn target<'m, T: Managed + ?Sized>(object: *const u8) 
     unsafe { T::from_object(object) }
 }
 
-/// Refuses a reference that was read from a slot, if it is as invalid as it looks.
-#[cold]
-#[inline(never)]
-pub(in crate::raw) fn check(slot: &AtomicU32, raw: Raw) -> Result<(), Invalidated> {
-    // SAFETY: a slot exists only in a heap (H9), which whoever reads it borrows (H2).
-    unsafe { HeapInner::of(Base::of(slot)) }.check(raw)
-}
-
 #[cfg(test)]
 mod tests {
     use crate::config::Collector;
@@ -232,7 +240,7 @@ mod tests {
                 assert_eq!(m[map].len(), 34);
                 for i in (0..100).step_by(3) {
                     let text = m[array][i].try_get().unwrap().unwrap();
-                    assert_eq!(text.raw().is_tagged(), cfg!(feature = "invalidation"));
+                    assert_eq!(text.raw().is_tagged(), cfg!(feature = "barrier"));
                     let text = text.downcast::<crate::raw::objects::array::Str>().unwrap();
                     assert_eq!(**text, *i.to_string());
                 }

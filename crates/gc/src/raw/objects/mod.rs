@@ -1,6 +1,7 @@
 //! Objects as bytes: headers, layouts, slots, and the ready-made classes and handles.
 
 pub(crate) mod array;
+pub(crate) mod barrier;
 #[doc(hidden)]
 pub mod derived;
 pub(crate) mod ephemeron;

@@ -2,7 +2,7 @@
 //!
 //! A slot exists only inside an object in a heap; the address of the slot
 //! therefore tells the heap. Reading loads four bytes and adds the region's
-//! base; what looks like an invalidated reference is left to [`crate::raw::objects::invalid`].
+//! base; what looks like a tagged reference is left to [`crate::raw::objects::barrier`].
 //! Writing checks that both ends lie in the same region and, where an old object
 //! comes to point at a young one, marks the card of the slot for the next nursery
 //! collection.
@@ -15,7 +15,7 @@ use heaphound_heap::FieldKind;
 use crate::error::Invalidated;
 use crate::raw::memory::address::{Base, CARD, CARDS_START, GRANULE, NURSERY_END, REGION, Raw};
 use crate::raw::mutators::mutator::Local;
-use crate::raw::objects::invalid;
+use crate::raw::objects::barrier;
 use crate::raw::objects::object::{Field, Filler, Managed};
 
 /// An optional reference in a managed object.
@@ -72,15 +72,14 @@ unsafe fn follow<T: Managed + ?Sized>(slot: &AtomicU32, raw: Raw) -> Option<&T> 
     if raw.is_null() {
         return None;
     }
-    let object = Base::of(slot).object(raw);
     // SAFETY: a slot of a live object that is neither null nor invalid holds a live
     // object of its type (H3). The slot is borrowed from a mutator that cannot pass a
     // safepoint meanwhile, so nothing moves or frees the target (H2).
     Some(unsafe {
         if raw.is_tagged() {
-            invalid::target(object)
+            barrier::target(slot, raw)
         } else {
-            T::from_object(object)
+            T::from_object(Base::of(slot).object(raw))
         }
     })
 }
@@ -88,12 +87,13 @@ unsafe fn follow<T: Managed + ?Sized>(slot: &AtomicU32, raw: Raw) -> Option<&T> 
 /// As [`load`], with an error if the reference is invalid.
 #[inline]
 fn try_load<T: Managed + ?Sized>(slot: &AtomicU32) -> Result<Option<&T>, Invalidated> {
-    let raw = Raw(slot.load(Acquire));
+    let mut raw = Raw(slot.load(Acquire));
     if raw.is_tagged() {
-        invalid::check(slot, raw)?;
+        raw = barrier::resolve(slot, raw)?;
     }
-    // SAFETY: just read.
-    Ok(unsafe { follow(slot, raw) })
+    let object = Base::of(slot).object(raw);
+    // SAFETY: just read, and valid; else as in `follow`.
+    Ok((!raw.is_null()).then(|| unsafe { T::from_object(object) }))
 }
 
 /// Writes a slot that lies in a heap.
@@ -178,7 +178,8 @@ impl<T: Managed + ?Sized> Slot<T> {
     /// invalidated slot refers to nothing that could be `current`.
     ///
     /// # Panics
-    /// If `new` belongs to another heap than the slot.
+    /// If `new` belongs to another heap than the slot, or the reference was pruned: nobody can tell
+    /// whether it was to `current`.
     #[track_caller]
     pub fn compare_and_set(&self, current: Option<&T>, new: Option<&T>) -> bool {
         let raw = |target: Option<&T>| {
@@ -190,14 +191,21 @@ impl<T: Managed + ?Sized> Slot<T> {
             })
         };
         let (current, new) = (raw(current), raw(new));
-        let done = self
-            .raw
-            .compare_exchange(current.0, new.0, AcqRel, Relaxed)
-            .is_ok();
-        if done {
-            record(&self.raw, new);
+        loop {
+            let found = self.raw.compare_exchange(current.0, new.0, AcqRel, Relaxed);
+            match found {
+                Ok(_) => {
+                    record(&self.raw, new);
+                    return true;
+                }
+                Err(found) if Raw(found).is_tagged() => {
+                    if !barrier::may_be(&self.raw, Raw(found), current) {
+                        return false;
+                    }
+                }
+                Err(_) => return false,
+            }
         }
-        done
     }
 
     /// Copies a slot of the same heap, as bulk copies do; the caller records cards.
@@ -270,6 +278,25 @@ impl<T: Managed + ?Sized> WeakSlot<T> {
     }
 }
 
+impl<T: Managed + ?Sized> WeakSlot<T> {
+    /// Whether it refers to nothing, not even to what is invalid. No use of the object.
+    pub(crate) fn is_null(&self) -> bool {
+        self.raw.load(Relaxed) == 0
+    }
+
+    /// Copies a slot of the same heap, be it invalid.
+    pub(crate) fn copy(&self, from: &Self) {
+        copy(&self.raw, &from.raw);
+    }
+}
+
+/// Copies a slot of the same heap as it is.
+fn copy(to: &AtomicU32, from: &AtomicU32) {
+    let raw = from.load(Acquire);
+    to.store(raw, Release);
+    record(to, Raw(raw));
+}
+
 impl<T: Managed + ?Sized> DependentSlot<T> {
     #[track_caller]
     pub(crate) fn get(&self) -> Option<&T> {
@@ -282,9 +309,7 @@ impl<T: Managed + ?Sized> DependentSlot<T> {
 
     /// Copies a slot of the same heap, be it invalid.
     pub(crate) fn copy(&self, from: &Self) {
-        let raw = from.raw.load(Acquire);
-        self.raw.store(raw, Release);
-        record(&self.raw, Raw(raw));
+        copy(&self.raw, &from.raw);
     }
 
     #[track_caller]

@@ -226,7 +226,7 @@ impl<S> StoppedHeap<'_, S> {
     fn weak_targets(&self, holder: Raw, starts: &mut Vec<Start<()>>) {
         let ground = self.ground();
         weak::for_each_slot(ground, holder, |_, slot, _| {
-            let raw = Raw(slot.load(Relaxed));
+            let raw = ground.reach.read(slot);
             if ground.refers(raw) {
                 starts.push(raw.into());
             }

@@ -352,7 +352,7 @@ impl Scribe<'_> {
                     false => sketch.places[nth as usize],
                 };
                 nth += 1;
-                let to = Raw(slot.load(Relaxed));
+                let to = self.ground.reach.read(slot);
                 // A weak slot may refer to what is dead.
                 if self.ground.refers(to)
                     && let Some(to) = self.map.number(to)

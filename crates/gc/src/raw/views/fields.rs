@@ -1,7 +1,6 @@
 //! Looking into the objects of a stopped heap from the threads that trace it.
 
 use std::marker::PhantomData;
-use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::class::Elements;
 use heaphound_heap::fields::{
@@ -175,7 +174,7 @@ impl<'v> StoppedFields<'_, 'v> {
         let held = objects.map(|object| {
             let at = self.base.object(object.0);
             // SAFETY: the object's class has a slot at that offset; the world is stopped.
-            unsafe { slot_at(at, place.offset()) }.load(Relaxed)
+            self.reach.read(unsafe { slot_at(at, place.offset()) }).0
         });
         let refers = |lane: usize| self.reach.covers(Raw(held[lane]));
         let there = each_lane(refers);
@@ -288,8 +287,8 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
         }
         let at = self.base.object(object.0);
         // SAFETY: the object's class has a slot at that offset; the world is stopped.
-        let raw = unsafe { slot_at(at, place.offset()) }.load(Relaxed);
-        self.held(Raw(raw))
+        let raw = self.reach.read(unsafe { slot_at(at, place.offset()) });
+        self.held(raw)
     }
 
     #[inline]
@@ -310,7 +309,7 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
         // SAFETY: an array of the stopped heap, with as many slots as its length says.
         unsafe {
             match index < array_len(at) {
-                true => self.held(Raw(slot_at(at, ELEMENTS_OFFSET + 4 * index).load(Relaxed))),
+                true => self.held(self.reach.read(slot_at(at, ELEMENTS_OFFSET + 4 * index))),
                 false => Held::Null,
             }
         }

@@ -354,7 +354,7 @@ impl<'v, S> HeapView for StoppedHeap<'v, S> {
                 at,
                 |offset, kind, slot| {
                     element += 1;
-                    let to = Raw(slot.load(Relaxed));
+                    let to = self.heap.reach.read(slot);
                     if !self.heap.refers(to) {
                         return;
                     }
@@ -394,7 +394,7 @@ impl<'v, S> HeapView for StoppedHeap<'v, S> {
         // SAFETY: a live object of the stopped heap.
         unsafe {
             for_each_slot(&self.heap.classes, trace, id.0, at, |_, _, slot| {
-                let to = Raw(slot.load(Relaxed));
+                let to = self.heap.reach.read(slot);
                 if self.heap.refers(to) {
                     f(ObjectId(to, self.brand));
                 }
@@ -468,7 +468,7 @@ impl<'v, S> StoppedHeap<'v, S> {
     unsafe fn target_at(&self, object: ObjectId<'v>, offset: usize) -> Option<ObjectId<'v>> {
         let at = self.heap.base.object(object.0);
         // SAFETY: the caller's promise; the world is stopped, so the object stays in place.
-        let to = Raw(unsafe { slot_at(at, offset) }.load(Relaxed));
+        let to = self.heap.reach.read(unsafe { slot_at(at, offset) });
         self.heap.refers(to).then_some(ObjectId(to, self.brand))
     }
 

@@ -418,7 +418,7 @@ fn an_assertion_does_not_wait_for_ever_for_a_full_collection() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "invalidation"), ignore = "nothing is invalidated")]
+#[cfg_attr(not(feature = "barrier"), ignore = "nothing is invalidated")]
 fn a_forced_assertion_becomes_true() {
     for collector in [Collector::MarkSweep, Collector::Generational] {
         for invalidation in [false, true] {

@@ -195,7 +195,7 @@ fn every_kind_of_root_has_a_path() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "invalidation"), ignore = "nothing is invalidated")]
+#[cfg_attr(not(feature = "barrier"), ignore = "nothing is invalidated")]
 fn references_that_are_needed_are_invalidated_by_force() {
     for builder in builders() {
         let heap = builder.invalidation(true).build().unwrap();
@@ -233,7 +233,7 @@ fn references_that_are_needed_are_invalidated_by_force() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "invalidation"), ignore = "nothing is invalidated")]
+#[cfg_attr(not(feature = "barrier"), ignore = "nothing is invalidated")]
 fn what_ephemerons_hold_is_found_and_forced() {
     for builder in builders() {
         let heap = builder.invalidation(true).build().unwrap();
@@ -516,7 +516,7 @@ fn the_end_of_a_region_may_have_a_message_and_a_reaction() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "invalidation"), ignore = "nothing is invalidated")]
+#[cfg_attr(not(feature = "barrier"), ignore = "nothing is invalidated")]
 fn what_a_dying_object_holds_is_forced_dead_all_the_same() {
     for builder in builders() {
         let heap = builder.invalidation(true).build().unwrap();

@@ -189,7 +189,7 @@ fn a_mark_made_by_hand_hides_objects_from_a_later_capture() {
 /// Soundness. Between looking at `keep` and stopping the world, another thread may have
 /// invalidated it; then the header of no object is written: SIGSEGV.
 #[test]
-#[cfg_attr(not(feature = "invalidation"), ignore = "nothing is invalidated")]
+#[cfg_attr(not(feature = "barrier"), ignore = "nothing is invalidated")]
 fn two_threads_that_want_the_same_object_for_themselves() {
     for builder in heaps() {
         let heap = builder.invalidation(true).build().unwrap();
@@ -348,7 +348,7 @@ fn roots_are_ordered_by_kind_name_and_index() {
 
 /// An entry whose key is invalidated while it is being inserted breaks its map for good.
 #[test]
-#[cfg_attr(not(feature = "invalidation"), ignore = "nothing is invalidated")]
+#[cfg_attr(not(feature = "barrier"), ignore = "nothing is invalidated")]
 fn a_weak_map_survives_a_key_that_is_invalidated_while_it_is_inserted() {
     for builder in heaps() {
         let heap = builder.invalidation(true).zeal(1).build().unwrap();

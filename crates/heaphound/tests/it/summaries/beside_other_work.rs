@@ -1,6 +1,6 @@
 //! Summaries and shapes are exact whatever else a collection does: assertions that check, that
 //! force what they say, inquiries, questions, finalizers, weak maps, other threads, compaction.
-#![cfg(all(feature = "assertions", feature = "invalidation"))]
+#![cfg(all(feature = "assertions", feature = "barrier"))]
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

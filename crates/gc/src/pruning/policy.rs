@@ -1,0 +1,270 @@
+//! What to prune: pure functions from what was counted to a choice, so that they can be simulated.
+//!
+//! A reference is a *candidate* if its target has not been used for long: longer, by a margin, than
+//! references of the same type (class to class) have been seen to wait and be used all the
+//! same. Of the types that have candidates, the one is chosen on whose candidates most memory hangs.
+
+use std::collections::HashMap;
+
+use crate::raw::{EdgeType, Mesh, NEVER};
+
+/// How leak pruning chooses what to cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum PruningPolicy {
+    /// The paper's, as long as it finds anything. Where memory would otherwise be exhausted, uses of
+    /// references count for less that have not come back when they should have, for a phase of the program may be over;
+    /// and not at all, in the end, for objects that have not been used for long.
+    #[default]
+    Patient,
+    /// The paper's: the data structures, by the type of the references that lead to them, that hold most
+    /// memory and are stale by two more than any that was ever used again.
+    DataStructures,
+    /// As the paper's, but by the memory of the referenced objects alone, not of all that hangs on them.
+    IndividualReferences,
+    /// All references to the stalest objects, whatever they are: as systems do that move them to a disk, and can
+    /// bring them back.
+    MostStale,
+}
+
+/// How stale objects were when they were used, by edge type.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Uses(HashMap<EdgeType, Use, foldhash::fast::FixedState>);
+
+/// The stalest use of an edge type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Use {
+    pub(crate) staleness: u8,
+    /// The last collection, of those that count, before such a use.
+    pub(crate) at: u64,
+}
+
+impl Uses {
+    /// A reference was used whose target was so stale.
+    pub(crate) fn note(&mut self, edge: EdgeType, staleness: u8, now: u64) {
+        let new = Use { staleness, at: now };
+        let known = self.0.entry(edge).or_insert(new);
+        if staleness >= known.staleness {
+            *known = new;
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn get(&self, edge: EdgeType) -> Option<Use> {
+        self.0.get(&edge).copied()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn forget_for_test(&mut self, edge: EdgeType) {
+        self.0.remove(&edge);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// How much staler than any that was used again: staleness is only about a logarithm.
+const MARGIN: u8 = 2;
+
+/// What is so stale has not been used for 16 collections at least, however often it was before.
+const LONG: u8 = 5;
+
+impl PruningPolicy {
+    /// From which staleness on references are candidates. `despair` counts how often nothing was found at
+    /// all, while memory was exhausted.
+    pub(crate) fn mesh(self, uses: &Uses, now: u64, despair: u8) -> Mesh {
+        match self {
+            Self::MostStale => Mesh::new([], None),
+            _ => {
+                let from = |seen: &Use| match (self.worst(*seen, now, despair) + MARGIN).min(NEVER)
+                {
+                    // The program dies now, or lives if what it has not used for long is not needed.
+                    from if despair > 1 && self == Self::Patient => from.min(LONG),
+                    from => from,
+                };
+                let types = uses.0.iter().map(|(&edge, seen)| (edge, from(seen)));
+                Mesh::new(types, Some(MARGIN))
+            }
+        }
+    }
+
+    /// How stale references of a type may be and yet be used.
+    fn worst(self, seen: Use, now: u64, despair: u8) -> u8 {
+        if self != Self::Patient || despair == 0 {
+            return seen.staleness;
+        }
+        // What comes back every 2ᵏ collections should have come back since.
+        let missed = now.saturating_sub(seen.at) >> seen.staleness;
+        let forgiven = missed.checked_ilog2().map_or(0, |log| log as u8 + 1);
+        seen.staleness.saturating_sub(forgiven)
+    }
+
+    /// How often it may despair before it gives up.
+    pub(crate) fn patience(self) -> u8 {
+        match self {
+            Self::Patient => 2,
+            _ => 0,
+        }
+    }
+
+    /// What to cut, if anything is worth it.
+    pub(crate) fn choose(self, candidates: &Candidates) -> Option<Choice> {
+        if self == Self::MostStale {
+            let level = candidates.stalest;
+            return (level >= MARGIN).then_some(Choice::Level(level));
+        }
+        let bytes = |it: &Candidate| match self {
+            Self::IndividualReferences => it.own_bytes,
+            _ => it.bytes,
+        };
+        // The first of equals, so that the choice is always the same.
+        let most = candidates.types.iter().rev().max_by_key(|it| bytes(it))?;
+        (bytes(most) > 0).then_some(Choice::Type {
+            edge: most.edge,
+            from: most.from,
+        })
+    }
+}
+
+/// The stale references of a heap.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Candidates {
+    /// In the order of the types.
+    pub(crate) types: Vec<Candidate>,
+    /// The greatest staleness of any object that a reference leads to.
+    pub(crate) stalest: u8,
+}
+
+/// The stale references of one type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) edge: EdgeType,
+    /// From which staleness on they were looked for.
+    pub(crate) from: u8,
+    /// Bytes of all that hangs on them alone, or on them and on types that come later.
+    pub(crate) bytes: usize,
+    /// Bytes of the objects that they lead to.
+    pub(crate) own_bytes: usize,
+}
+
+/// What is to be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Choice {
+    /// References of a type to objects that are at least so stale.
+    Type { edge: EdgeType, from: u8 },
+    /// All references to objects that are at least so stale.
+    Level(u8),
+}
+
+impl Choice {
+    /// The mesh that holds what is to be cut.
+    pub(crate) fn mesh(self) -> Mesh {
+        match self {
+            Self::Type { edge, from } => Mesh::new([(edge, from)], None),
+            Self::Level(from) => Mesh::new([], Some(from)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [PruningPolicy; 4] = [
+        PruningPolicy::Patient,
+        PruningPolicy::DataStructures,
+        PruningPolicy::IndividualReferences,
+        PruningPolicy::MostStale,
+    ];
+
+    fn candidate(edge: EdgeType, bytes: usize, own_bytes: usize) -> Candidate {
+        Candidate {
+            edge,
+            from: 2,
+            bytes,
+            own_bytes,
+        }
+    }
+
+    #[test]
+    fn nothing_stale_nothing_chosen() {
+        for policy in ALL {
+            assert_eq!(policy.choose(&Candidates::default()), None);
+        }
+    }
+
+    #[test]
+    fn data_structures_count_whole_or_by_their_roots() {
+        let candidates = Candidates {
+            types: vec![candidate((1, 2), 100, 10), candidate((3, 4), 50, 50)],
+            stalest: 5,
+        };
+        let edge = |policy: PruningPolicy| match policy.choose(&candidates) {
+            Some(Choice::Type { edge, .. }) => edge,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(edge(PruningPolicy::Patient), (1, 2));
+        assert_eq!(edge(PruningPolicy::DataStructures), (1, 2));
+        assert_eq!(edge(PruningPolicy::IndividualReferences), (3, 4));
+        let level = PruningPolicy::MostStale.choose(&candidates);
+        assert_eq!(level, Some(Choice::Level(5)));
+    }
+
+    #[test]
+    fn of_equals_the_first_is_chosen() {
+        let candidates = Candidates {
+            types: vec![candidate((1, 2), 7, 7), candidate((3, 4), 7, 7)],
+            stalest: 2,
+        };
+        let chosen = PruningPolicy::DataStructures.choose(&candidates);
+        let edge = (1, 2);
+        assert_eq!(chosen, Some(Choice::Type { edge, from: 2 }));
+    }
+
+    #[test]
+    fn what_was_used_when_stale_must_be_staler() {
+        let mut uses = Uses::default();
+        uses.note((1, 2), 3, 10);
+        uses.note((1, 2), 2, 20);
+        assert_eq!(
+            uses.get((1, 2)),
+            Some(Use {
+                staleness: 3,
+                at: 10
+            })
+        );
+        let mesh = PruningPolicy::DataStructures.mesh(&uses, 1000, 5);
+        assert_eq!(mesh.types[&(1, 2)], 5);
+        assert_eq!(mesh.others, Some(2));
+    }
+
+    #[test]
+    fn a_use_is_forgotten_only_in_despair_and_never_below_the_margin() {
+        let mut uses = Uses::default();
+        uses.note((1, 2), 5, 0);
+        let from = |now, despair| PruningPolicy::Patient.mesh(&uses, now, despair).types[&(1, 2)];
+        assert_eq!(from(10_000, 0), 7);
+        // Not one chance missed, one, and many.
+        assert_eq!(from(31, 1), 7);
+        assert_eq!(from(32, 1), 6);
+        assert_eq!(from(256, 1), 3);
+        assert_eq!(from(1 << 20, 1), 2);
+        // Until nothing is left but what has not been used for long.
+        assert_eq!((from(0, 2), from(1 << 20, 2)), (5, 2));
+    }
+
+    /// A cache whose entries are looked at every 32 collections, until one day nobody does.
+    #[test]
+    fn phases_end() {
+        let mut uses = Uses::default();
+        for now in (0..320).step_by(32) {
+            uses.note((1, 2), 5, now);
+        }
+        let patient = |now| PruningPolicy::Patient.mesh(&uses, now, 1).types[&(1, 2)];
+        assert_eq!(patient(300), 7);
+        assert!(patient(700) <= 4);
+        let papers = PruningPolicy::DataStructures.mesh(&uses, 1 << 40, 9);
+        assert_eq!(papers.types[&(1, 2)], 7);
+    }
+}

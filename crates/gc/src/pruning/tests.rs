@@ -1,0 +1,171 @@
+//! The figures 3 to 5 of the paper, object by object.
+
+use super::*;
+use crate::raw::{Instance, Local, Managed, Object, Slot};
+use crate::{Collector, DynClass, Heap};
+
+/// A class of objects with that many slots.
+fn class(heap: &Heap, name: &str, slots: usize) -> DynClass {
+    let mut class = heap.define_class(name);
+    for slot in 0..slots {
+        class = class.slot(format!("s{slot}"));
+    }
+    class.define().unwrap()
+}
+
+struct Figure<'m> {
+    a1: Local<'m, Instance>,
+    bs: Vec<Local<'m, Instance>>,
+    cs: Vec<Local<'m, Instance>>,
+    ds: Vec<Local<'m, Instance>>,
+    e1: Local<'m, Instance>,
+}
+
+/// Figure 3: a1 refers to b1 to b4, each of them to its c, each of those to two d; e1 refers to c4.
+fn build<'m>(heap: &Heap, m: &mut Mutator<'m>) -> Figure<'m> {
+    let [a, b, c, d, e] = [("A", 4), ("B", 1), ("C", 2), ("D", 0), ("E", 1)]
+        .map(|(name, slots)| class(heap, name, slots));
+    let mut some = |class: &DynClass, count: usize| -> Vec<Local<'m, Instance>> {
+        (0..count)
+            .map(|_| m.alloc_instance(class).unwrap())
+            .collect()
+    };
+    let figure = Figure {
+        a1: some(&a, 1)[0],
+        bs: some(&b, 4),
+        cs: some(&c, 4),
+        ds: some(&d, 8),
+        e1: some(&e, 1)[0],
+    };
+    let link = |from: Local<'m, Instance>, slot: usize, to: Local<'m, Instance>| {
+        m[from][slot].set(Some(m[to].as_object()));
+    };
+    for i in 0..4 {
+        link(figure.a1, i, figure.bs[i]);
+        link(figure.bs[i], 0, figure.cs[i]);
+        link(figure.cs[i], 0, figure.ds[2 * i]);
+        link(figure.cs[i], 1, figure.ds[2 * i + 1]);
+    }
+    link(figure.e1, 0, figure.cs[3]);
+    figure
+}
+
+/// Lets the next collection be in a state, and collects.
+fn collect(heap: &Heap, m: &mut Mutator<'_>, state: PruningState) {
+    let mut progress = heap.inner().pruning.progress.lock().unwrap();
+    progress.urgent = (state != PruningState::Observe).then_some(state);
+    drop(progress);
+    m.collect();
+}
+
+fn slot_of(object: &Object, slot: usize) -> &Slot<Object> {
+    &object.downcast::<Instance>().unwrap()[slot]
+}
+
+#[test]
+fn figures_3_to_5() {
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        for threads in [1, 4] {
+            figures(collector, threads);
+        }
+    }
+}
+
+fn figures(collector: Collector, threads: usize) {
+    let options = Heap::builder()
+        .collector(collector)
+        .collector_threads(threads)
+        .pruning(
+            Pruning::new()
+                .observe_above(0.0)
+                .select_above(1.0)
+                .every_collection_counts(true),
+        );
+    let heap = options.build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let [a1, e1] = {
+        let mut m = m.scope();
+        let figure = build(&heap, &mut m);
+        let roots = ["a1", "e1"].map(|name| m.static_root::<Object>(name));
+        roots[0].set(&m, Some(m[figure.a1].as_object()));
+        roots[1].set(&m, Some(m[figure.e1].as_object()));
+        roots
+    };
+    let staleness = |m: &Mutator<'_>, path: &[usize]| {
+        // Read as the collector reads: to look is no use.
+        let mut at = a1.get(m).unwrap().raw();
+        for &slot in path {
+            let word = heap.inner().word_for_test(at, slot);
+            at = word;
+        }
+        heap.inner().staleness_for_test(at)
+    };
+    // The first finds out how full the heap is.
+    collect(&heap, &mut m, PruningState::Observe);
+    for nth in 1..=2u8 {
+        collect(&heap, &mut m, PruningState::Observe);
+        assert_eq!(staleness(&m, &[0, 0]), nth);
+        // c2 is in use all the time.
+        let b2 = slot_of(a1.get(&m).unwrap(), 1).get().unwrap();
+        let _ = slot_of(b2, 0).get();
+    }
+    // c4 is used by way of e1 when it is stale by 2.
+    let _ = slot_of(e1.get(&m).unwrap(), 0).get();
+    let classes = ["A", "B", "C", "D", "E"].map(|name| {
+        let all = &heap.inner().classes;
+        let ids = (1..=all.count() as u32).map(ClassId);
+        let mut ids = ids.filter(|&id| all.get(id).info.name == name);
+        ids.next().unwrap().0
+    });
+    let [_, b, c, _, e] = classes;
+    let uses = heap.inner().pruning.uses.lock().unwrap().clone();
+    assert_eq!(uses.get((e, c)).map(|it| it.staleness), Some(2));
+    assert_eq!(uses.get((b, c)), None);
+    // Until c4 is stale again, by 2 or more but less than 4.
+    for _ in 0..2 {
+        collect(&heap, &mut m, PruningState::Observe);
+        let b2 = slot_of(a1.get(&m).unwrap(), 1).get().unwrap();
+        let _ = slot_of(b2, 0).get();
+    }
+    assert_eq!(staleness(&m, &[0, 0]), 3);
+    assert_eq!(staleness(&m, &[1, 0]), 0);
+    assert_eq!(staleness(&m, &[3, 0]), 2);
+    // b1 to b4 have been unused as well, but for b2: only c1, c3 and c4 are to count, as in the figure.
+    for slot in 0..4 {
+        let _ = slot_of(a1.get(&m).unwrap(), slot).get();
+    }
+    heap.inner()
+        .pruning
+        .uses
+        .lock()
+        .unwrap()
+        .forget_for_test((classes[0], b));
+    collect(&heap, &mut m, PruningState::Select);
+    let choice = heap.inner().pruning.progress.lock().unwrap().choice;
+    assert_eq!(
+        choice,
+        Some(Choice::Type {
+            edge: (b, c),
+            from: 2
+        })
+    );
+    collect(&heap, &mut m, PruningState::Prune);
+    let pruned = heap.pruned();
+    assert_eq!(pruned.len(), 1);
+    // Six objects, of c1 and c3; what hangs on c4 is reachable by way of e1.
+    assert_eq!((pruned[0].source(), pruned[0].target()), ("B", "C"));
+    assert_eq!((pruned[0].references(), pruned[0].objects()), (3, 6));
+    let read = |b: usize| {
+        let b = slot_of(a1.get(&m).unwrap(), b).get().unwrap();
+        slot_of(b, 0).try_get().map(|c| c.is_some())
+    };
+    for b in [0, 2, 3] {
+        let error = read(b).unwrap_err();
+        assert_eq!(error.pruned(), Some(&pruned[0]));
+        assert!(std::error::Error::source(&error).is_some());
+    }
+    assert_eq!(read(1), Ok(true));
+    let c4 = slot_of(e1.get(&m).unwrap(), 0).get().unwrap();
+    assert!(slot_of(c4, 0).get().is_some() && slot_of(c4, 1).get().is_some());
+    assert_eq!(heap.stats().history.back().unwrap().marked_objects, 12);
+}

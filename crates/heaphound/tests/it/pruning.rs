@@ -1,0 +1,72 @@
+//! Leak pruning: what it keeps alive, what it cuts, and what whoever reads a cut reference is told.
+
+mod cut;
+mod meaning;
+mod options;
+mod program;
+
+use heaphound::{
+    Collector, Header, Heap, HeapBuilder, Managed, Mutator, Object, OutOfMemory, RefArray, Slot,
+};
+
+#[derive(Managed)]
+#[repr(C)]
+struct Node {
+    header: Header,
+    number: u64,
+    next: Slot<Node>,
+    load: Slot<RefArray<Object>>,
+}
+
+fn for_each_collector(f: impl Fn(HeapBuilder)) {
+    for collector in [Collector::MarkSweep, Collector::Generational] {
+        for threads in [1, 3] {
+            f(Heap::builder()
+                .max_bytes(8 << 20)
+                .nursery_bytes(256 << 10)
+                .initial_bytes(512 << 10)
+                .collector_threads(threads)
+                .collector(collector));
+        }
+    }
+}
+
+/// Puts another node with some load in front of a list that nobody ever reads.
+fn leak(m: &mut Mutator<'_>, number: u64) -> Result<(), OutOfMemory> {
+    let mut m = m.scope();
+    let head = m.static_root::<Node>("leak");
+    let load = m.alloc_refs::<Object>(100)?;
+    let node = m.alloc(NodeInit {
+        number,
+        next: None,
+        load: Some(load),
+    })?;
+    m[node].next.set(head.get(&m));
+    head.set(&m, Some(&m[node]));
+    Ok(())
+}
+
+#[test]
+fn a_list_that_nobody_reads_can_grow_for_ever() {
+    for_each_collector(|options| {
+        let iterations = |options: HeapBuilder, most: u64| {
+            let heap = options.build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let died = (0..most).find(|&number| leak(&mut m, number).is_err());
+            drop(m);
+            (died.unwrap_or(most), heap)
+        };
+        let (plain, _) = iterations(options.clone(), u64::MAX);
+        assert!(plain < 30_000, "{plain}");
+        let most = plain * 50;
+        let (pruned, heap) = iterations(options.clone().pruning(true), most);
+        assert_eq!(
+            pruned,
+            most,
+            "{:?} {:?}",
+            heap.pruned(),
+            heap.pruning_state()
+        );
+        assert!(heap.pruned().iter().any(|it| it.source() == "Node"));
+    });
+}

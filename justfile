@@ -39,7 +39,7 @@ random:
 soak:
     bash .ci/nightly --show soak
 
-# Fuzzes a target of fuzz/ (text, binary, deal_syntax, deal_answers, names, profile) for so many seconds; cargo-fuzz runs them too.
+# Fuzzes a target of fuzz/ (text, binary, hprof, v8, deal_syntax, deal_answers, names, profile) for so many seconds; cargo-fuzz runs them too.
 fuzz TARGET SECONDS="300":
     FUZZ_SECONDS={{SECONDS}} bash .ci/nightly --show fuzz_target {{TARGET}}
 
@@ -62,3 +62,7 @@ bench-layout *ARGS:
 # Predicates by an interpreter, by closures and as machine code.
 bench-predicates *ARGS:
     cd benches/predicates && cargo run --locked --release -- {{ARGS}}
+
+# Readers of dumps, other people's and ours; needs a JDK.
+bench-dumps *ARGS:
+    bash benches/dumps/run.sh {{ARGS}}

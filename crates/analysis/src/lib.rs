@@ -5,6 +5,8 @@
 //! collections and finds what grows without end; [`shape`] finds the recursive data
 //! structures, learns what is always true of them, and reports when it is not. [`series`] makes
 //! snapshots of one program comparable, whose classes have different numbers in each.
+//! [`dominator`] tells what keeps each object of a snapshot alive, and how many bytes it
+//! keeps; [`retained`] the same of a class.
 //! `export`, behind the feature of that name, writes graphs for other tools.
 //!
 //! After M. E. Jump, *Discovering Heap Anomalies in the Wild* (2009), chapters 3.3, 5 and 6.
@@ -14,9 +16,16 @@
 #![forbid(unsafe_code)]
 
 pub mod cork;
+pub mod diff;
+pub mod dominator;
 #[cfg(feature = "export")]
 pub mod export;
+pub mod holder;
+pub mod merged;
+pub mod retained;
 pub mod series;
 pub mod shape;
 pub mod slot;
 pub mod summary;
+pub mod suspect;
+pub mod waste;

@@ -4,6 +4,7 @@ use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, constant};
 use heaphound_deal::resolved::Constant;
 use heaphound_deal::syntax::HostName;
+use heaphound_heap::RootKind;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 
@@ -74,7 +75,9 @@ impl Bindings {
 
     /// Returns the names to which a text about a heap can refer.
     pub fn scope<'h>(&self, heap: &'h Snapshot) -> Scope<'h> {
-        let mut scope = Scope::new(heap.classes());
+        let statics = heap.roots().iter().map(|(root, _)| root);
+        let statics = statics.filter(|root| root.kind == RootKind::Static);
+        let mut scope = Scope::new(heap.classes()).statics(statics.map(|root| root.name.as_str()));
         for (name, object) in &self.objects {
             scope = scope.bind(name, object.map(|it| heap.class_of(it)));
         }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use heaphound_heap::finding::{Finding, Severity};
-use heaphound_report::Report;
+use heaphound_heap::finding::Finding;
+use heaphound_report::{Compared, Report, Rules};
 
 /// How a run ends.
 pub enum Exit {
@@ -25,12 +25,13 @@ Exit codes:
 impl Exit {
     /// Returns how a run ends that made a report.
     pub fn of(report: &Report) -> Self {
-        // A note does not say that something is wrong.
-        let is_bad = |it: &&Finding| it.severity > Severity::Note;
-        match report {
-            Report::Rules(rules) if rules.is_undecided() => Self::CouldNot,
-            report if report.findings().iter().any(is_bad) => Self::Finding,
-            _ => Self::Expected,
+        let is_undecided = report.rules().is_some_and(Rules::is_undecided);
+        let has_vanished = report.baseline().is_some_and(Compared::fails);
+        let is_bad = has_vanished || report.findings().into_iter().any(Finding::is_failure);
+        match (is_undecided, is_bad) {
+            (true, _) => Self::CouldNot,
+            (false, true) => Self::Finding,
+            (false, false) => Self::Expected,
         }
     }
 

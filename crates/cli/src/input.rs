@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use heaphound_heap::snapshot::Snapshot;
-use heaphound_snapshot::{Format, most_heap_bytes, read_at_most, read_heap_bytes};
+use heaphound_snapshot::{Format, Input, ReadOptions, most_heap_bytes, read_at_most, read_input};
 
 use crate::problem::Problem;
 use crate::progress::Progress;
@@ -16,35 +16,66 @@ const MOST_TEXT_BYTES: u64 = 64 << 20;
 /// The variable that says how many bytes a heap may have.
 const MOST_HEAP_BYTES: &str = "HEAPHOUND_MAX_INPUT";
 
-/// Reads the heap in a file, or from stdin if the file is called `-`.
+/// Reads the heap in a file, or from stdin if the file is called `-`. What its reader has to say of it goes to stderr.
 pub fn read_heap(path: &Path, progress: &Progress) -> Result<Snapshot, Problem> {
+    read_with(path, true, progress)
+}
+
+/// The same without the plain data of dumps, for whoever asks for classes and edges only.
+pub fn read_edges(path: &Path, progress: &Progress) -> Result<Snapshot, Problem> {
+    read_with(path, false, progress)
+}
+
+fn read_with(path: &Path, values: bool, progress: &Progress) -> Result<Snapshot, Problem> {
     let name = path.display();
     if !is_stdin(path) && path.is_dir() {
         return Err(Problem::new(format!("{name} is a directory, not a heap")));
     }
-    let not_heap = || Problem::new(format!("{name} is neither a binary heap nor heap text"));
-    let most = most_bytes()?;
-    let bytes = read(path, |from| read_heap_bytes(from, most));
-    let bytes = bytes.map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => not_heap(),
+    let given = most_bytes()?;
+    let most = given.unwrap_or_else(most_heap_bytes);
+    let cannot = |error: io::Error| match error.kind() {
+        ErrorKind::InvalidData => not_heap(path),
         ErrorKind::FileTooLarge => Problem::cannot_read(path, &error)
             .hint(format!("set {MOST_HEAP_BYTES} to allow for more")),
         _ => Problem::cannot_read(path, &error),
-    })?;
-    if bytes.is_empty() {
+    };
+    let open = || match is_stdin(path) {
+        true => Input::stream(io::stdin(), most),
+        false => Input::open(path, most),
+    };
+    let input = progress
+        .of(&format!("opening {name}"), open)
+        .map_err(cannot)?;
+    if input.is_empty() {
         return Err(Problem::new(format!("{name} is empty, not a heap")));
     }
+    let start = input.start(64).map_err(cannot)?;
+    let format = Format::from_bytes(&start);
+    // A dump is not kept in memory; what it takes is known when its reader starts.
+    if input.len() > most && (given.is_some() || !matches!(format, Format::Hprof | Format::V8)) {
+        let message = format!("it has more than {most} bytes");
+        return Err(cannot(io::Error::new(ErrorKind::FileTooLarge, message)));
+    }
+    let options = ReadOptions {
+        values,
+        ..ReadOptions::default()
+    };
     let what = format!("reading {name}");
-    progress
-        .of_bytes(&what, |done| {
-            heaphound_snapshot::read(&bytes, &name.to_string(), done)
-        })
-        .map_err(|error| match std::str::from_utf8(&bytes) {
-            // It is not text, and does not start as the binary form does. To name a place in it
-            // would not help.
-            Err(_) if Format::from_bytes(&bytes) == Format::Text => not_heap(),
-            _ => Problem::new(error.to_string()),
-        })
+    let heap = progress.of_bytes(&what, |done| {
+        read_input(input, &name.to_string(), &options, done)
+    });
+    let heap = heap.map_err(|error| Problem::new(error.to_string()))?;
+    for note in heap.notes() {
+        progress.remark(&format!("{name}: {note}"));
+    }
+    Ok(heap)
+}
+
+fn not_heap(path: &Path) -> Problem {
+    let name = path.display();
+    Problem::new(format!(
+        "{name} is neither a dump, nor a binary heap, nor heap text"
+    ))
 }
 
 /// Reads a text that a person wrote from a file, or from stdin if the file is called `-`.
@@ -70,13 +101,13 @@ fn read(
     }
 }
 
-/// Returns how many bytes a heap may have.
-fn most_bytes() -> Result<u64, Problem> {
+/// Returns how many bytes a heap may have, if somebody said so.
+fn most_bytes() -> Result<Option<u64>, Problem> {
     let Some(given) = std::env::var_os(MOST_HEAP_BYTES) else {
-        return Ok(most_heap_bytes());
+        return Ok(None);
     };
     let number = given.to_str().and_then(|it| it.parse().ok());
-    number.ok_or_else(|| {
+    number.map(Some).ok_or_else(|| {
         let given = given.to_string_lossy();
         Problem::new(format!(
             "{MOST_HEAP_BYTES} is `{given}`, not a number of bytes"

@@ -1,7 +1,7 @@
 //! The `heaphound` command: asks questions of heaps in files.
 //!
 //! A run parses the command line (`args.rs`), lets one of the commands make a report
-//! (`commands/`), prints it (`output.rs`) and decides the exit code (`exit.rs`). Commands share how
+//! (`commands/`), compares its findings with those that are known (`findings.rs`), prints it (`output.rs`) and decides the exit code (`exit.rs`). Commands share how
 //! heaps are read (`input.rs`) and how objects, roots and threads are named (`names.rs`). A run that is
 //! stopped leaves no half of a file (`signals.rs`).
 //!
@@ -12,9 +12,11 @@
 mod args;
 mod asker;
 mod bindings;
+mod built_in;
 mod commands;
 mod cores;
 mod exit;
+mod findings;
 mod input;
 mod listing;
 mod names;
@@ -22,20 +24,25 @@ mod output;
 mod problem;
 mod progress;
 mod signals;
+#[cfg(feature = "parquet")]
+mod tables;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use args::Args;
 use clap::Parser;
 use exit::Exit;
+use findings::Findings;
 use problem::Problem;
 use progress::Progress;
 
 fn main() -> ExitCode {
     signals::watch();
+    let start = Instant::now();
     let exit = match Args::try_parse() {
-        Ok(args) => run(&args).unwrap_or_else(|problem| {
-            output::print_problem(&args, &problem);
+        Ok(args) => run(&args, start).unwrap_or_else(|problem| {
+            output::print_problem(&args, &problem, start.elapsed());
             Exit::CouldNot
         }),
         Err(error) => match output::print_usage(&error) {
@@ -49,9 +56,13 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-fn run(args: &Args) -> Result<Exit, Problem> {
+fn run(args: &Args, start: Instant) -> Result<Exit, Problem> {
     args.color.choose();
-    let report = args.command.run(&Progress::new(args.quiet))?;
-    output::print(args, &report)?;
+    let known = args.command.findings().map(Findings::known).transpose()?;
+    let mut report = args.command.run(&Progress::new(args.quiet))?;
+    if let Some(known) = known.flatten() {
+        report = known.of(args.command.name(), report)?;
+    }
+    output::print(args, &report, start.elapsed())?;
     Ok(Exit::of(&report))
 }

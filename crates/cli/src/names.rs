@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use heaphound_heap::Root;
+use heaphound_heap::class::with_subclasses;
 use heaphound_heap::nearest;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::quotes::unquote;
@@ -33,8 +34,10 @@ Names:
   Node#17             an object, as reports name it
   \"Map<K, V>\"#3       the same, in quotes
   Config              the only instance of a class
+  Node@1234, @1234    an object of a heap snapshot, as Chrome's tools name it
   static:cache        what a root refers to; also thread:main[2], thread-object:main,
-                      handle:src/main.rs:7:5[0]";
+                      handle:src/main.rs:7:5[0]; of a dump: static:shop.Till.open
+  0x7f3a10            the object at an address, in a dump";
 
 /// How many names an error lists.
 const FEW: usize = 5;
@@ -62,6 +65,13 @@ impl<'h> Names<'h> {
             return Err(ProbeError::Null.into());
         }
         let object = |object| Target { object, root: None };
+        if let Some(address) = address(name)
+            && !self.heap.addresses().is_empty()
+        {
+            let found = self.heap.addresses().find(address).map(ObjectId);
+            let none = || Problem::new(format!("there is no object at {address:#x}"));
+            return found.map(object).ok_or_else(none);
+        }
         // As reports print it, whatever roots are called.
         if let (class, Some(number)) = split(name)
             && object_name(class, number) == name
@@ -75,12 +85,53 @@ impl<'h> Names<'h> {
         if let Some(root) = self.root(name)? {
             return Ok(root);
         }
+        if let Some(found) = self.by_id(name) {
+            return Ok(object(found));
+        }
         let (class, number) = split(name);
         let known =
             |same: &dyn Fn(&str) -> bool| self.heap.classes().iter().find(|it| same(&it.name));
         let spelt = known(&|it| it == class).or_else(|| known(&|it| is_same_class(it, class)));
         let class = spelt.map_or(class, |it| &it.name);
         self.instance(name, class, number).map(object)
+    }
+
+    /// Returns all instances of a class and its subclasses, if the name is that of a class; else the
+    /// object of that name.
+    pub fn instances(&self, name: &str) -> Result<Vec<ObjectId>, Problem> {
+        let name = &plain(name);
+        let classes = || self.heap.classes().iter();
+        let exact = classes().find(|it| it.name == *name);
+        let class = exact.or_else(|| classes().find(|it| is_same_class(&it.name, name)));
+        let Some(class) = class else {
+            return self.object(name).map(|it| vec![it]);
+        };
+        let mut wanted = vec![false; self.heap.classes().len()];
+        for class in with_subclasses(self.heap.classes(), &[class.id]) {
+            wanted[class.0 as usize - 1] = true;
+        }
+        let objects = self.heap.objects();
+        let instances = objects.filter(|it| wanted[self.heap.class_of(*it).0 as usize - 1]);
+        let instances: Vec<ObjectId> = instances.collect();
+        match instances.is_empty() {
+            true => Err(Problem::new(format!("there is no instance of `{name}`"))),
+            false => Ok(instances),
+        }
+    }
+
+    /// Returns the object that Chrome's tools call so: `Node@1234`, `@1234`. Their ids are the numbers of our names.
+    fn by_id(&self, name: &str) -> Option<ObjectId> {
+        let (class, id) = name.rsplit_once('@')?;
+        let id: u64 = id.parse().ok()?;
+        let class = plain(class);
+        if !class.is_empty() {
+            return self.heap.find(&class, id);
+        }
+        let mut of_number = self.heap.objects();
+        let mut of_number = of_number
+            .by_ref()
+            .filter(|it| self.heap.number_of(*it) == id);
+        of_number.next().filter(|_| of_number.next().is_none())
     }
 
     /// Returns the objects of lists of names. In a list, names are separated by commas.
@@ -295,6 +346,11 @@ fn is_like_a_root(name: &str) -> bool {
     ];
     name.split_once(':')
         .is_some_and(|(kind, _)| kinds.contains(&kind))
+}
+
+/// Returns the address that a name is: `0x7f3a10`.
+fn address(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
 }
 
 /// Splits a name into a class and a number.

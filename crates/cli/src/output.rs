@@ -4,27 +4,31 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 use anstream::{AutoStream, StripStream};
-use heaphound_report::{Report, json, text};
+use heaphound_report::{Report, json, junit, sarif, text};
 use heaphound_snapshot::replace_file;
 
 use crate::args::Args;
+use crate::findings::{Findings, Form};
 use crate::problem::Problem;
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
 
 /// Prints a report.
-pub fn print(args: &Args, report: &Report) -> Result<(), Problem> {
-    let heap = heap_of(args);
-    match report {
-        Report::Bytes(_) if args.json => {
-            return Err(Problem::new("both the heap and `--json` want to print")
-                .hint("write the heap to a file"));
-        }
-        _ if args.json => print_bytes(json::report(args.command.name(), &heap, report).as_bytes()),
-        _ => match report.verbatim() {
+pub fn print(args: &Args, report: &Report, took: Duration) -> Result<(), Problem> {
+    let (command, heap) = (args.command.name(), heap_of(args));
+    if args.json && matches!(report, Report::Bytes(_)) {
+        return Err(Problem::new("both the heap and `--json` want to print")
+            .hint("write the heap to a file"));
+    }
+    match form_of(args) {
+        Form::Json => print_bytes(json::report(command, &heap, report).as_bytes()),
+        Form::Sarif => print_bytes(sarif::report(command, &heap, report).as_bytes()),
+        Form::Junit => print_bytes(junit::report(command, &heap, report, took).as_bytes()),
+        Form::Text => match report.verbatim() {
             Some(bytes) => print_bytes(bytes),
             None => print_text(&text::report(&heap, report, width())),
         },
@@ -32,13 +36,28 @@ pub fn print(args: &Args, report: &Report) -> Result<(), Problem> {
     .map_err(no_stdout)
 }
 
-/// Prints why there is no report: to stderr and, as JSON, to stdout.
-pub fn print_problem(args: &Args, problem: &Problem) {
+/// Returns how to print a report.
+fn form_of(args: &Args) -> Form {
+    let chosen = args.command.findings().and_then(Findings::form);
+    chosen.unwrap_or(match args.json {
+        true => Form::Json,
+        false => Form::Text,
+    })
+}
+
+/// Prints why there is no report: to stderr and, for programs, to stdout.
+pub fn print_problem(args: &Args, problem: &Problem, took: Duration) {
     let message = problem.to_string();
-    if args.json {
+    let (command, heap) = (args.command.name(), heap_of(args));
+    let document = match form_of(args) {
+        Form::Text => None,
+        Form::Json => Some(json::error(command, &heap, &message)),
+        Form::Sarif => Some(sarif::error(command, &heap, &message)),
+        Form::Junit => Some(junit::error(command, &heap, &message, took)),
+    };
+    if let Some(document) = document {
         // There is an exit code for a problem already.
-        let text = json::error(args.command.name(), &heap_of(args), &message);
-        let _ = print_bytes(text.as_bytes());
+        let _ = print_bytes(document.as_bytes());
     }
     let _ = write(anstream::stderr(), text::error(&message).as_bytes());
 }

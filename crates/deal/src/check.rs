@@ -40,6 +40,8 @@ pub struct Scope<'a> {
     hosts: Vec<(String, Option<ClassId>)>,
     values: Vec<(String, Constant)>,
     sets: Vec<(String, Vec<HostName>)>,
+    /// Static roots whose names have dots, as those of a JVM do: `shop.Till.open`.
+    statics: HashSet<&'a str>,
 }
 
 impl<'a> Scope<'a> {
@@ -50,7 +52,16 @@ impl<'a> Scope<'a> {
             hosts: Vec::new(),
             values: Vec::new(),
             sets: Vec::new(),
+            statics: HashSet::new(),
         }
+    }
+
+    /// With static roots. One whose name has dots needs no quotes then: `static:shop.Till.open.size` is the field `size` of
+    /// `static:"shop.Till.open"`, if there is such a root.
+    #[must_use]
+    pub fn statics(mut self, names: impl Iterator<Item = &'a str>) -> Self {
+        self.statics.extend(names.filter(|it| it.contains('.')));
+        self
     }
 
     /// With a host variable, and its class where it is known.

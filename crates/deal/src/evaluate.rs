@@ -11,6 +11,7 @@
 use std::collections::HashSet;
 
 use heaphound_heap::class::Elements;
+use heaphound_heap::crew::cores;
 use heaphound_heap::fields::Readable;
 use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Search, named, shortest};
@@ -73,7 +74,6 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         text: &'a str,
         bindings: &'a Bindings<V::Object>,
     ) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let hosts = (0..resolved.hosts.len()).map(|it| bindings.get(HostId(it as u32)));
         Self {
             view,
@@ -84,7 +84,7 @@ impl<'a, V: Readable> Evaluation<'a, V> {
             asker: None,
             labelled: vec![Vec::new(); resolved.labels.len()],
             is_given: vec![false; resolved.labels.len()],
-            threads: cores.min(16),
+            threads: cores().min(16),
             unknown: false,
             interpret: false,
             sources_live: None,
@@ -533,7 +533,7 @@ impl<V: Readable> Evaluation<'_, V> {
                         ));
                     }
                     Some((found, is_all)) => {
-                        judge.describe(finding, quantifier, &found);
+                        judge.describe(finding, quantifier, &found, None);
                         if !is_all {
                             let note = "there may be more: to find all would take too long";
                             finding.notes.push(note.into());

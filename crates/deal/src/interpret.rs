@@ -77,7 +77,8 @@ impl<'a, F: Fields> Ground<'a, F> {
     /// What one step leads to.
     fn step(&self, object: F::Object, step: Step) -> Datum<F::Object> {
         let held = |held| match held {
-            Held::Absent => Datum::Absent,
+            // It was not null, and nobody knows more: what reads it cannot be decided.
+            Held::Absent | Held::Cut => Datum::Absent,
             Held::Null => Datum::Null,
             Held::Object(object) => Datum::Object(object),
         };
@@ -126,6 +127,7 @@ impl<'a, F: Fields> Ground<'a, F> {
         let mut dereferences = program.dereferences.iter();
         if let Some(wrong) = dereferences.find(|it| !self.can_take(it, None)) {
             let why = match self.walk(&wrong.path, None) {
+                Datum::Object(object) if self.is_cut(object, wrong.step) => Unreadable::Cut(object),
                 Datum::Object(object) => Unreadable::Lacks(object),
                 _ => Unreadable::ReadOfNull,
             };
@@ -134,6 +136,16 @@ impl<'a, F: Fields> Ground<'a, F> {
         let is_object = |path: &&Path| matches!(self.walk(path, None), Datum::Object(_));
         let null = program.objects.iter().find(|it| !is_object(it))?;
         Some((null.span, Unreadable::IsNull))
+    }
+
+    /// Whether a step leads to a slot whose reference was pruned or invalidated.
+    fn is_cut(&self, object: F::Object, step: Step) -> bool {
+        match step {
+            Step::Element(index) => self.fields.element(object, index as usize) == Held::Cut,
+            Step::Field(field) => {
+                self.fields.slot(&self.readers[field.0 as usize], object) == Held::Cut
+            }
+        }
     }
 
     /// Whether none of these dereferences fails.
@@ -242,6 +254,8 @@ pub enum Unreadable<O> {
     ReadOfNull,
     /// This object does not have what is read of it.
     Lacks(O),
+    /// The reference of this object that is read was pruned or invalidated.
+    Cut(O),
 }
 
 impl<O> Unreadable<O> {
@@ -251,6 +265,10 @@ impl<O> Unreadable<O> {
             Self::IsNull => "this is null".into(),
             Self::ReadOfNull => "something is read of null here".into(),
             Self::Lacks(object) => format!("{} does not have what is read here", name_of(object)),
+            Self::Cut(object) => format!(
+                "the reference of {} that is read here was pruned or invalidated",
+                name_of(object)
+            ),
         }
     }
 }

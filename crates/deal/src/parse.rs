@@ -221,6 +221,9 @@ impl<'a> Parser<'a> {
         while self.is_nth(n, ".") && self.is_class_part(n + 1) {
             n += 2;
         }
+        while self.is_nth(n, "[") && self.is_nth(n + 1, "]") {
+            n += 2;
+        }
         n
     }
 
@@ -253,7 +256,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The name of a class: `Node`, `java.util.Map`, `Map<K, V>`, `"Node[]"`.
+    /// The name of a class: `Node`, `java.util.Map`, `Map<K, V>`, `char[]`, `"a b"`.
     fn class(&mut self) -> Name {
         let start = self.span();
         let is_word = self.is_class_part(0);
@@ -266,6 +269,11 @@ impl<'a> Parser<'a> {
             let part = self.class_part("a name");
             name.text.push('.');
             name.text.push_str(&part.text);
+        }
+        while is_word && self.is("[") && self.is_nth(1, "]") {
+            self.advance();
+            self.advance();
+            name.text.push_str("[]");
         }
         name.span = self.since(start);
         name

@@ -195,7 +195,18 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         for id in blamed {
             let quantifier = &rule.program.quantifiers[id.0 as usize];
             let found = &outcome.found[id.0 as usize];
-            self.describe(&mut finding, quantifier, found);
+            // What is reached around something is shown by paths around it.
+            let around = |it: &&Sources<V::Object>| {
+                let mut parts = it.parts.iter();
+                parts.all(|part| part.from.is_none() && !part.exclusions.is_empty())
+            };
+            // A traversal may have a relation for other rules' sake.
+            let own = rule.program.relations.len();
+            let relation = relations
+                .first()
+                .filter(|_| own == 1 && relations.len() == 1);
+            let relation = relation.filter(around);
+            self.describe(&mut finding, quantifier, found, relation);
         }
         finding
     }
@@ -206,6 +217,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         finding: &mut Finding,
         quantifier: &Quantifier,
         found: &[V::Object],
+        relation: Option<&Sources<V::Object>>,
     ) {
         let text = source(self.text, quantifier.span);
         if found.is_empty() {
@@ -225,6 +237,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         let view = self.setting.view;
         let mut visits = view.visits();
         let reached = Reached::new(view, &mut visits, &Search::everywhere(), found);
+        let in_relation = |object| Some(self.way(relation?, &[], Some(object))?.0);
         let mut order: Vec<_> = found
             .iter()
             .map(|&object| (reached.order(object).unwrap_or(u32::MAX), object))
@@ -232,7 +245,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         order.sort_unstable();
         for &(_, object) in order.iter().take(MOST_SHOWN) {
             finding.objects.push(named(view, object));
-            if let Some(path) = reached.path(object) {
+            if let Some(path) = in_relation(object).or_else(|| reached.path(object)) {
                 let shown = self.values(quantifier, object);
                 finding.evidence.push(Evidence::labelled(shown, path));
             }
@@ -269,7 +282,7 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         found: &[V::Object],
     ) -> Option<String> {
         let mut finding = finding_of(rule, self.text);
-        self.describe(&mut finding, quantifier, found);
+        self.describe(&mut finding, quantifier, found, None);
         let Evidence { shows, path } = finding.evidence.first()?;
         Some(format!("{}: {shows}: {path}", finding.notes[0]))
     }

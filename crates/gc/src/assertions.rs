@@ -12,7 +12,7 @@ use std::panic::Location;
 
 use heaphound_heap::ClassId;
 pub use heaphound_heap::assertion::AssertionKind;
-use heaphound_heap::assertion::{Slots, never_checked};
+use heaphound_heap::assertion::{Described, Slots, never_checked};
 use heaphound_heap::finding::{Finding, Fingerprint};
 
 pub(crate) use self::check::AssertionCheck;
@@ -82,6 +82,8 @@ pub(crate) struct Assertions {
     pub(crate) standing: Table<Standing>,
     /// Class assertions that were reported, by site and class.
     standing_classes: HashMap<(SiteId, ClassId), Fingerprint>,
+    /// What leak pruning is cutting off in this collection, and was to be dead already.
+    on_cuts: Vec<(SiteId, Described)>,
     reactions: [Reaction; AssertionKind::COUNT],
     /// Nursery collections since something was asserted that no full one has checked.
     waited: u32,
@@ -140,7 +142,7 @@ impl Assertions {
         let objects: usize = self.objects.iter().map(Table::len).sum();
         let asserted = objects + self.pairs.len() + self.classes.len();
         // What stood before and was taken back no longer stands.
-        asserted + self.standing.len() + self.standing_classes.len() == 0
+        asserted + self.standing.len() + self.standing_classes.len() + self.on_cuts.len() == 0
     }
 
     /// Whether instances must be counted while marking.
@@ -273,7 +275,7 @@ impl Assertions {
     }
 
     /// What was asserted since the last full collection and is not known to hold, so that nobody has
-    /// checked it: a finding for each site, and what is to happen with it.
+    /// checked it: a finding for each place, with the first of its messages, and what is to happen with it.
     pub(crate) fn unchecked(&self) -> Vec<(Finding, Reaction)> {
         let mut left: HashSet<SiteId> = HashSet::new();
         let objects = self.objects.iter().flat_map(Table::iter);
@@ -282,12 +284,24 @@ impl Assertions {
         left.extend(self.classes.iter().map(|it| it.site));
         let sites = self.sites.iter().zip(0..);
         let sites = sites.filter(|(site, number)| site.times > 0 && left.contains(number));
-        let finding = |(site, number): (&Site, SiteId)| {
-            let times = Some(site.times).filter(|&times| times > 1);
+        // A loop may say something else of each object: that is one place all the same.
+        let mut places: Vec<(&Site, SiteId, u64)> = Vec::new();
+        let mut by_place = HashMap::new();
+        for (site, number) in sites {
+            let reaction = site.reaction.as_ref().map(Reaction::key);
+            let place = by_place.entry((site.kind, site.place, reaction));
+            let nth = *place.or_insert(places.len());
+            match places.get_mut(nth) {
+                Some((_, _, times)) => *times += site.times,
+                None => places.push((site, number, site.times)),
+            }
+        }
+        let finding = |(site, number, times): (&Site, SiteId, u64)| {
+            let times = Some(times).filter(|&times| times > 1);
             let description = never_checked(site.kind, times);
             (self.finding(description, number), self.reaction(number))
         };
-        sites.map(finding).collect()
+        places.into_iter().map(finding).collect()
     }
 
     fn reaction(&self, site: SiteId) -> Reaction {

@@ -116,7 +116,9 @@ pub(crate) struct Stale {
 /// What becomes of stale references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sift {
-    /// What hangs on them is measured.
+    /// What hangs on them is measured, and no more is said of them.
+    Weigh,
+    /// The same; and where they are, how many, and how stale.
     Measure,
     /// They are cut.
     Cut,

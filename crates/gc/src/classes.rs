@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heaphound_heap::class::{self, Elements, short_name};
 use heaphound_heap::sync::Mutex;
@@ -20,7 +21,6 @@ use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
 use crate::interface::{InterfaceDescriptor, interface_info};
 use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Shape, Trace};
-use crate::sites::Sites;
 
 /// A class of one heap.
 pub(crate) struct Class {
@@ -30,7 +30,10 @@ pub(crate) struct Class {
     pub(crate) slots: Vec<(u32, FieldKind)>,
     pub(crate) drop: Option<unsafe fn(*mut u8)>,
     descriptor: &'static Descriptor,
-    pub(crate) sites: Sites,
+    /// Whether it is known where its first object was allocated.
+    met: AtomicBool,
+    /// Whether some site of it is pretenured.
+    routed: AtomicBool,
 }
 
 /// What is known of a class, with the name that it has now.
@@ -405,8 +408,28 @@ impl Class {
             drop: descriptor.drop,
             descriptor,
             info,
-            sites: Sites::default(),
+            met: AtomicBool::new(false),
+            routed: AtomicBool::new(false),
         }
+    }
+
+    /// Whether it is known where the first object was allocated.
+    pub(crate) fn is_met(&self) -> bool {
+        self.met.load(Relaxed)
+    }
+
+    /// Whether some site is pretenured, so that it matters where an object is allocated.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.routed.load(Relaxed)
+    }
+
+    pub(crate) fn set_routed(&self, on: bool) {
+        self.routed.store(on, Relaxed);
+    }
+
+    /// An object is allocated. Returns whether it is the first.
+    pub(crate) fn meet(&self) -> bool {
+        !self.met.swap(true, Relaxed)
     }
 }
 

@@ -332,7 +332,10 @@ impl HeapInner {
         if is_full {
             let before =
                 collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
+            let handed_out = self.space.handed_out.load(Relaxed);
+            let begin = Instant::now();
             announcements = self.collect_fully(collector, shared, request, &mut stats);
+            self.note_full(handed_out, begin.elapsed());
             stats.freed_bytes = before.saturating_sub(stats.marked_bytes);
         }
         collector.handed_out = self.space.handed_out.load(Relaxed);
@@ -407,6 +410,7 @@ impl HeapInner {
             }
             shared.cursors[0].clear();
             self.take_droppables(shared);
+            self.gather_samples(shared);
         }
         let known = collector.traces.len();
         for id in known..=self.classes.count() {
@@ -452,16 +456,15 @@ impl HeapInner {
         cause: Cause,
         stats: &CollectionStats,
     ) -> Vec<(Box<dyn Check + '_>, Listener)> {
-        let log = || Listener::new(Reaction::Log);
         let mut checks = vec![
             (
                 Box::new(AssertionCheck(self)) as Box<dyn Check>,
                 Listener::assertions(Reaction::Log),
             ),
-            (Box::new(SummaryCheck(self)), log()),
+            (Box::new(SummaryCheck(self)), Listener::new(Reaction::Log)),
         ];
         if let Some(check) = PruningCheck::new(self, cause, stats.allocated_bytes) {
-            checks.push((Box::new(check), log()));
+            checks.push((Box::new(check), self.pruning_listener()));
         }
         checks
     }
@@ -588,6 +591,7 @@ impl HeapInner {
     fn settle_tables(&self, ground: Ground<'_>, is_repeat: bool) {
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
         self.labels.lock().unwrap().follow(&mut now);
+        self.settle_samples(ground);
         if cfg!(feature = "assertions") {
             self.assertions
                 .lock()
@@ -628,6 +632,7 @@ impl HeapInner {
         // Not before: what a finalizer brings back is called as before.
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
         self.names.follow(&mut now);
+        self.bury_samples(ground);
         let watched = &mut self.watched.lock().unwrap().old;
         let mut pending = self.pending.lock().unwrap();
         watched.droppables.retain(|&raw| {
@@ -669,7 +674,8 @@ impl HeapInner {
         let (blocks, large) = self.space.extent_bytes();
         let small = stats.marked_bytes.saturating_sub(large);
         let zeal = cause == Cause::Zeal && self.full_collections().is_multiple_of(2);
-        if zeal || policy::should_compact(blocks, small) {
+        let is_full = self.generations.nursery().is_some() && self.space.is_over_limit();
+        if zeal || policy::should_compact(blocks, small, is_full) {
             stats.compacted_bytes = self.compact(collector);
         }
         if cause != Cause::Allocation {
@@ -707,6 +713,7 @@ impl HeapInner {
         self.labels.lock().unwrap().follow(&mut now);
         self.names.follow(&mut now);
         self.pruning.follow(&mut now);
+        self.follow_samples(&mut now);
         if cfg!(feature = "assertions") {
             self.assertions.lock().unwrap().follow(&mut now);
             for shared in self.mutators.lock().unwrap().iter() {

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::BuildError;
+use crate::findings::Reaction;
 use crate::heap::Heap;
+use crate::pretenuring::Pretenuring;
 use crate::pruning::Pruning;
 use crate::raw::mutators::mutator::MAX_LOCALS;
+use crate::raw::mutators::sampler::Interval;
 use crate::raw::{MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, TAGGED_REGION};
+use crate::sampling::Sampling;
 
 /// Which collector a heap has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,6 +35,9 @@ pub enum Finalization {
     OnRequest,
 }
 
+/// Bytes between two samples where the program wants none.
+const COARSE: usize = 16 << 10;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) max_bytes: usize,
@@ -47,15 +54,32 @@ pub(crate) struct Config {
     pub(crate) snapshot_on_oom: Option<PathBuf>,
     pub(crate) invalidation: bool,
     pub(crate) pruning: Option<Pruning>,
+    pub(crate) pruning_reaction: Reaction,
     pub(crate) assertion_patience: Option<NonZeroU32>,
     pub(crate) halt_with_errors: bool,
     pub(crate) summaries: u32,
+    pub(crate) sampling: Option<Sampling>,
+    pub(crate) pretenuring: Option<Pretenuring>,
 }
 
 impl Config {
     /// Whether references carry tags.
     pub(crate) fn tags(&self) -> bool {
         self.invalidation || self.pruning.is_some()
+    }
+
+    /// How often samples are taken of what is allocated.
+    pub(crate) fn how_sampled(&self) -> Sampling {
+        let usual = match self.pretenuring {
+            Some(_) => Sampling::default(),
+            None => Sampling::every(COARSE),
+        };
+        self.sampling.unwrap_or(usual)
+    }
+
+    /// How many bytes lie between two samples.
+    pub(crate) fn interval(&self) -> Interval {
+        self.how_sampled().interval()
     }
 
     /// The part of the region that the heap can use.
@@ -71,7 +95,7 @@ pub struct HeapBuilder(Config);
 
 impl HeapBuilder {
     pub(crate) fn new() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = heaphound_heap::crew::cores();
         Self(Config {
             max_bytes: 4 << 30,
             initial_bytes: 16 << 20,
@@ -87,9 +111,12 @@ impl HeapBuilder {
             snapshot_on_oom: None,
             invalidation: false,
             pruning: None,
+            pruning_reaction: Reaction::Log,
             assertion_patience: NonZeroU32::new(64),
             halt_with_errors: false,
             summaries: 0,
+            sampling: None,
+            pretenuring: None,
         })
     }
 
@@ -195,6 +222,14 @@ impl HeapBuilder {
         self
     }
 
+    /// What happens when leak pruning has something to tell: that memory would have run out, and what was pruned
+    /// or would be. It is logged unless said otherwise.
+    #[cfg(feature = "barrier")]
+    pub fn pruning_reaction(mut self, reaction: Reaction) -> Self {
+        self.0.pruning_reaction = reaction;
+        self
+    }
+
     /// How many nursery collections an assertion waits at most for a full one, which checks
     /// it: then one is made. 64 unless said otherwise; 0 lets them wait for ever.
     pub fn assertion_patience(mut self, collections: u32) -> Self {
@@ -218,6 +253,20 @@ impl HeapBuilder {
         self
     }
 
+    /// How often samples are taken of what the program allocates where. Without it, one is taken for every 16 KiB, which
+    /// cannot be measured.
+    pub fn sampling(mut self, how: Sampling) -> Self {
+        self.0.sampling = Some(how);
+        self
+    }
+
+    /// Whether and how what lives long is allocated in the mature space at once, in a generational heap. Off unless said
+    /// otherwise. It takes samples as [`Sampling::default`] does, unless [`sampling`](Self::sampling) says otherwise.
+    pub fn pretenuring(mut self, how: Pretenuring) -> Self {
+        self.0.pretenuring = Some(how);
+        self
+    }
+
     #[cfg(test)]
     pub(crate) fn into_config(self) -> Config {
         self.0
@@ -228,6 +277,15 @@ impl HeapBuilder {
         let config = &self.0;
         let fail = |what: String| Err(BuildError::Options(what));
         if let Some(fault) = config.pruning.as_ref().and_then(Pruning::fault) {
+            return fail(fault);
+        }
+        if let Some(fault) = config.pretenuring.as_ref().and_then(Pretenuring::fault) {
+            return fail(fault);
+        }
+        if config.pretenuring.is_some() && config.collector != Collector::Generational {
+            return fail("pretenuring needs a nursery: the collector must be generational".into());
+        }
+        if let Some(fault) = config.sampling.as_ref().and_then(Sampling::fault) {
             return fail(fault);
         }
         let most = config.reach() - MATURE_START - (512 << 20);

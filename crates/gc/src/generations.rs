@@ -5,6 +5,7 @@
 //! copied out at each collection, and a full collection follows when its budget is used up.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use crate::collect::{Cause, CollectorState, Kind, Request};
 use crate::config::{Collector, Config};
@@ -136,8 +137,10 @@ impl HeapInner {
         let full = request.kind == Kind::Full;
         // Whoever asks for a full collection wants memory back.
         let release = full && request.cause == Cause::Request;
+        let begin = Instant::now();
         (stats.marked_objects, stats.marked_bytes) =
             self.evacuate_nursery(nursery, collector, release);
+        self.choose_routes(stats.marked_bytes, begin.elapsed());
         stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
         full || self.space.is_over_budget(request.bytes) || self.has_waited_long()
     }
@@ -191,6 +194,7 @@ impl HeapInner {
         }
         young.drain();
         young.settle_weak();
+        self.promote_samples(ground, &young.samples);
         for raw in watched.young.droppables.drain(..) {
             match young.survivor(raw) {
                 Some(to) => watched.old.droppables.push(to),

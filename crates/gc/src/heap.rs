@@ -18,6 +18,7 @@ use crate::findings::Ledger;
 use crate::generations::Generations;
 use crate::labels::Labels;
 use crate::names::Names;
+use crate::pretenuring::Pretenurer;
 use crate::pruning::PruningTable;
 use crate::raw::marking::finalize::{Pending, Watched};
 use crate::raw::memory::space::Space;
@@ -29,6 +30,7 @@ use crate::raw::{
     Reservation,
 };
 use crate::safepoint::Safepoints;
+use crate::sites::Sites;
 use crate::stats::HeapStats;
 use crate::summaries::Summaries;
 
@@ -64,6 +66,8 @@ pub(crate) struct HeapInner {
     pub(crate) labels: Mutex<Labels>,
     pub(crate) names: Names,
     pub(crate) pruning: PruningTable,
+    pub(crate) sites: Sites,
+    pub(crate) pretenurer: Mutex<Pretenurer>,
     /// An assertion failed that is to halt the program: why.
     pub(crate) halted: OnceLock<String>,
     pub(crate) stats: Mutex<HeapStats>,
@@ -139,6 +143,8 @@ impl Heap {
             labels: Mutex::default(),
             names: Names::default(),
             pruning: PruningTable::default(),
+            sites: Sites::default(),
+            pretenurer: Mutex::default(),
             halted: OnceLock::new(),
             stats: Mutex::default(),
             collections: AtomicU64::new(0),

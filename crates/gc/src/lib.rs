@@ -28,11 +28,13 @@ mod names;
 mod out_of_memory;
 mod panics;
 mod policy;
+mod pretenuring;
 mod probes;
 mod pruning;
 #[allow(unsafe_code)]
 mod raw;
 mod safepoint;
+mod sampling;
 mod sites;
 mod stats;
 mod summaries;
@@ -47,6 +49,7 @@ pub use expect::{Expecting, Region};
 pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
 pub use interface::{ClassHandle, DynInterface, Interface, InterfaceBuilder, InterfaceDescriptor};
+pub use pretenuring::{BackSampling, Pretenuring, PretenuringStats};
 pub use probes::Asking;
 pub use pruning::{PruneWhen, Pruned, Pruning, PruningPolicy, PruningState};
 #[doc(hidden)]
@@ -57,7 +60,8 @@ pub use raw::{
     Pinned, Plain, PlainArray, PlainCell, PlainData, Ref, RefArray, Root, Shape, Slot, Static,
     StoppedHeap, StoppedVisits, Str, Subject, Unmarked, Var, Weak, WeakMap, WeakSlot,
 };
-pub use sites::AllocationSite;
+pub use sampling::Sampling;
+pub use sites::{AllocationSite, ProgramSite, SitePhase};
 pub use stats::{Cause, CollectionStats, HeapStats, Kind, Remark};
 pub use summaries::{HeapSummary, Shapes};
 

@@ -24,6 +24,7 @@ use crate::raw::marking::counters::{Beside, ClassCounter, Counter, Counts, Setup
 use crate::raw::marking::mark::{Ground, Marked, Start, Visitor, mark};
 use crate::raw::marking::marker::{Ageing, Doom, Marker, SeriesMark};
 use crate::raw::marking::sieve::{self, Frontier, Mesh, NEVER, Sieve, Sifting};
+use crate::raw::marking::stale_counter::StaleCounter;
 use crate::raw::marking::summary_counter::Summing;
 use crate::raw::marking::weak::{self, Waiting};
 use crate::raw::mutators::mutator::MutatorShared;
@@ -51,7 +52,7 @@ pub(crate) struct Marking<'h> {
 #[derive(Debug, Default)]
 pub(crate) struct Sifted {
     pub(crate) types: Vec<SiftedType>,
-    /// The greatest staleness of any object that a reference leads to.
+    /// The greatest staleness of any object that a reference leads to; 0 if they were only weighed.
     pub(crate) stalest: u8,
 }
 
@@ -61,17 +62,18 @@ pub(crate) struct SiftedType {
     pub(crate) edge: EdgeType,
     /// From which staleness on they were looked for.
     pub(crate) from: u8,
-    /// How stale the stalest target is.
-    pub(crate) stalest: u8,
+    /// How stale the stalest target is, unless they were only weighed.
+    pub(crate) stalest: Option<u8>,
+    /// All of them; if they were only weighed, those that were met before their targets were marked.
     pub(crate) references: usize,
     /// Objects that hang on them alone, or on them and on types that come later.
     pub(crate) objects: usize,
     /// Their bytes.
     pub(crate) bytes: usize,
-    /// Bytes of the objects that they lead to.
-    pub(crate) own_bytes: usize,
-    /// An object that has one of the references, and where in it the slot is.
-    pub(crate) sample: (Raw, usize),
+    /// Bytes of the objects that they lead to, unless they were only weighed.
+    pub(crate) own_bytes: Option<usize>,
+    /// An object that has one of the references, and where in it the slot is; unless they were only weighed.
+    pub(crate) sample: Option<(Raw, usize)>,
 }
 
 /// Who looks before the roots are marked: the checks, and whoever asked for the collection.
@@ -129,6 +131,13 @@ impl HeapInner {
         before: Before<'_, '_, '_>,
     ) -> Marking<'h> {
         let marker = Ageing::new(ground.epoch, stale.nth);
+        let counts = needs.graph != Graph::Nothing || needs.instances != Instances::OfNone;
+        if let Some((Sift::Weigh, mesh)) = &stale.sift
+            && !counts
+            && !needs.sharing
+        {
+            return self.weigh(ground, marker, setup, before, mesh);
+        }
         if let Some((sift, mesh)) = &stale.sift {
             let run = match (needs.graph, shapes) {
                 (Graph::Nothing, _) => Self::sift_as::<ClassCounter<true, true>>,
@@ -159,6 +168,45 @@ impl HeapInner {
         phases.finish()
     }
 
+    /// Sets stale references aside while all else is marked: the closure of what is in use. Then what hangs on them
+    /// is marked, too, type by type. The quick form of [`sift_as`](Self::sift_as), for [`Sift::Weigh`].
+    fn weigh<'h>(
+        &'h self,
+        ground: Ground<'h>,
+        marker: Ageing,
+        setup: &'h Setup,
+        before: Before<'_, '_, '_>,
+        mesh: &'h Mesh,
+    ) -> Marking<'h> {
+        let mut phases = Phases::<StaleCounter<'h>, Ageing>::new(self, ground, marker, setup);
+        phases = phases.before_roots(setup, before);
+        phases.counters.iter_mut().for_each(|it| it.begin(mesh));
+        phases.mark_roots();
+        let stale = StaleCounter::end(&mut phases.counters);
+        let mut sifted = Sifted::default();
+        for it in stale {
+            let references = it.targets.len();
+            let starts = it.targets.into_iter().map(Start::from).collect();
+            let (objects, bytes) = phases.drain(starts);
+            // Whether references are met whose targets live all the same is a matter of order.
+            if objects > 0 {
+                sifted.types.push(SiftedType {
+                    edge: it.edge,
+                    from: it.from,
+                    stalest: None,
+                    references,
+                    objects,
+                    bytes,
+                    own_bytes: None,
+                    sample: None,
+                });
+            }
+        }
+        let mut marking = phases.finish();
+        marking.sifted = Some(sifted);
+        marking
+    }
+
     /// Sets stale references aside while all else is marked: the closure of what is in use. Then either what
     /// hangs on them is marked, too, type by type; or they are cut, and what hung on them is doomed.
     fn sift_as<'h, C: Counter<'h>>(
@@ -181,34 +229,35 @@ impl HeapInner {
             sieve.sifting = None;
         }
         let stalest = phases.counters.iter().map(|it| it.stalest).max();
-        let aside = sieve::sort(ground, std::mem::take(&mut phases.aside));
+        let mut aside = sieve::sort(ground, std::mem::take(&mut phases.aside));
         let mut types = Vec::new();
-        if sift == Sift::Cut {
-            // All of them first: what hangs on one type may hang on another as well.
-            for it in &aside {
-                let record = self.pruning.record(self, it.edge);
-                it.cut(ground, Raw::invalid(record));
-            }
-        }
-        for it in aside {
+        for it in &mut aside {
             let offset = it.edges[0].tag.1.offset();
             let holder = self.space.object_around(offset);
             let mut sifted = SiftedType {
                 edge: it.edge,
                 from: mesh.from(it.edge).unwrap_or(NEVER),
-                stalest: it.stalest(ground, marker),
+                stalest: Some(it.stalest(ground, marker)),
                 references: it.edges.len(),
                 objects: 0,
                 bytes: 0,
-                own_bytes: it.own_bytes(ground),
-                sample: (holder, offset - holder.offset()),
+                own_bytes: (sift == Sift::Measure).then(|| it.own_bytes(ground)),
+                sample: Some((holder, offset - holder.offset())),
             };
             let marked = match sift {
-                Sift::Measure => phases.drain(it.edges),
+                Sift::Weigh | Sift::Measure => phases.drain(std::mem::take(&mut it.edges)),
                 Sift::Cut => phases.doom(it.edges.iter().map(|it| it.to.into()).collect()),
             };
             (sifted.objects, sifted.bytes) = marked;
             types.push(sifted);
+        }
+        if sift == Sift::Cut && !aside.is_empty() {
+            // Only objects that live have slots that are cut, so that nothing that is doomed depends on it.
+            self.note_asserted_on_cuts(|raw| weak::is_doomed(ground, raw));
+            for it in &aside {
+                let record = self.pruning.record(self, it.edge);
+                it.cut(ground, Raw::invalid(record));
+            }
         }
         let mut marking = phases.finish();
         marking.sifted = Some(Sifted {
@@ -261,7 +310,7 @@ impl CollectionMarker for Epoch {
 
 impl CollectionMarker for Ageing {
     fn at(self, epoch: Epoch) -> Self {
-        Self { epoch, ..self }
+        Ageing::at(self, epoch)
     }
 }
 

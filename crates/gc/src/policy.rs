@@ -69,10 +69,10 @@ impl Trend {
 }
 
 /// Whether to move objects together: at least a third of the blocks' memory is
-/// holes, and it is worth the walk.
-pub(crate) fn should_compact(block_bytes: usize, live_small_bytes: usize) -> bool {
+/// holes, and it is worth the walk; or there is no memory left without the holes.
+pub(crate) fn should_compact(block_bytes: usize, live_small_bytes: usize, is_full: bool) -> bool {
     let holes = block_bytes.saturating_sub(live_small_bytes);
-    holes > 1 << 20 && holes * 3 > block_bytes
+    holes > 1 << 20 && (is_full || holes * 3 > block_bytes)
 }
 
 #[cfg(test)]
@@ -156,8 +156,9 @@ mod tests {
 
     #[test]
     fn half_empty_blocks_are_worth_compacting() {
-        assert!(should_compact(100 << 20, 50 << 20));
-        assert!(!should_compact(100 << 20, 80 << 20));
-        assert!(!should_compact(1 << 20, 0));
+        assert!(should_compact(100 << 20, 50 << 20, false));
+        assert!(!should_compact(100 << 20, 80 << 20, false));
+        assert!(should_compact(100 << 20, 80 << 20, true));
+        assert!(!should_compact(1 << 20, 0, true));
     }
 }

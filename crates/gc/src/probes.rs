@@ -69,7 +69,8 @@ impl Mutator<'_> {
     }
 
     /// Captures the live heap and writes it to a file, for the `heaphound` command or for a
-    /// person: in the compact binary form if its name ends in `.hhs`, else as heap text.
+    /// person: in the compact binary form if its name ends in `.hhs`, for Chrome's tools if it ends in `.heapsnapshot`, else as
+    /// heap text.
     ///
     /// # Errors
     /// If the file cannot be written; one that was there is then as it was. If threads that use several heaps would

@@ -22,6 +22,7 @@ mod policy;
 mod receipt;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use heaphound_heap::ClassId;
@@ -30,13 +31,13 @@ use heaphound_heap::sync::Mutex;
 use crate::check::{Check, Counted, Needs, Sift, Stale};
 use crate::collect::{Cause, Kind, Request};
 use crate::error::{ClassShare, OutOfMemory, Reason, Shortage};
-use crate::findings::Found;
+use crate::findings::{Found, Listener};
 use crate::heap::{Heap, HeapInner};
 use crate::marking::Sifted;
 use crate::raw::marking::finalize::{Finalizer, Remains};
 use crate::raw::marking::mark::Ground;
 use crate::raw::marking::weak::is_doomed;
-use crate::raw::{EdgeType, MarkedHeap, Mutator, Raw};
+use crate::raw::{EdgeType, MarkedHeap, Mutator, Raw, StoppedHeap};
 use machine::Situation;
 pub use machine::{PruneWhen, PruningState};
 pub use policy::PruningPolicy;
@@ -174,11 +175,43 @@ pub(crate) struct PruningTable {
     /// How full the heap was after the last full collection, as the bits of a number.
     fullness: AtomicU64,
     uses: Mutex<Uses>,
+    noted: Noted,
     /// The collections that have counted.
     counted: AtomicU64,
     progress: Mutex<Progress>,
     pub(crate) withheld: Mutex<Withheld>,
     tainted: Mutex<Vec<Raw>>,
+    /// Who is told; always the same, so that nothing is told twice.
+    listener: OnceLock<Listener>,
+}
+
+/// Uses that were noted since the last collection that counts, some of them: a program comes back to many stale
+/// objects of a type at once, and to note it again tells nothing new.
+struct Noted([AtomicU64; 64]);
+
+impl Default for Noted {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; 64])
+    }
+}
+
+impl Noted {
+    /// Notes a use. Returns whether it may not have been noted before.
+    fn is_new(&self, edge: EdgeType, staleness: u8) -> bool {
+        let key = (edge.0 as u64) << 32 | (edge.1 as u64) << 4 | staleness as u64;
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = &self.0[(hash >> (u64::BITS - self.0.len().ilog2())) as usize];
+        let is_new = place.load(Relaxed) != key;
+        if is_new {
+            place.store(key, Relaxed);
+        }
+        is_new
+    }
+
+    /// Only while the world is stopped.
+    fn forget(&self) {
+        self.0.iter().for_each(|it| it.store(0, Relaxed));
+    }
 }
 
 #[derive(Default)]
@@ -200,13 +233,18 @@ struct Progress {
     pruned: BTreeMap<EdgeType, Pruned>,
     /// The record of what this collection has pruned.
     doomed: Option<u32>,
+    /// What was chosen from.
+    #[cfg(test)]
+    candidates: Candidates,
 }
 
 impl PruningTable {
     /// A reference was used whose target was so stale.
     pub(crate) fn note_use(&self, edge: EdgeType, staleness: u8) {
-        let now = self.counted.load(Relaxed);
-        self.uses.lock().unwrap().note(edge, staleness, now);
+        if self.noted.is_new(edge, staleness) {
+            let now = self.counted.load(Relaxed);
+            self.uses.lock().unwrap().note(edge, staleness, now);
+        }
     }
 
     pub(crate) fn note_fullness(&self, fullness: f64) {
@@ -316,12 +354,20 @@ impl Check for PruningCheck<'_> {
         let (state, ages) = self.step(&mut progress);
         self.state = state;
         let nth = ages.then(|| table.counted.fetch_add(1, Relaxed) + 1);
+        if nth.is_some() {
+            table.noted.forget();
+        }
         let sift = match state {
             PruningState::Select => {
                 let now = table.counted.load(Relaxed);
                 let uses = table.uses.lock().unwrap();
                 let mesh = self.options.policy.mesh(&uses, now, progress.despair);
-                Some((Sift::Measure, mesh))
+                let sift = match self.options.dry_run {
+                    // It tells where they are.
+                    true => Sift::Measure,
+                    false => self.options.policy.sift(),
+                };
+                Some((sift, mesh))
             }
             PruningState::Prune => {
                 let choice = progress.choice.take();
@@ -361,7 +407,11 @@ impl PruningCheck<'_> {
             stalest: sifted.stalest,
         };
         let choice = self.options.policy.choose(&candidates);
-        self.heap.pruning.progress.lock().unwrap().choice = choice;
+        let mut progress = self.heap.pruning.progress.lock().unwrap();
+        progress.choice = choice;
+        #[cfg(test)]
+        progress.candidates.clone_from(&candidates);
+        drop(progress);
         if self.options.dry_run
             && let Some(Choice::Type { edge, .. }) = choice
             && let Some(it) = sifted.types.iter().find(|it| it.edge == edge)
@@ -409,7 +459,7 @@ impl From<&crate::marking::SiftedType> for Candidate {
             edge: it.edge,
             from: it.from,
             bytes: it.bytes,
-            own_bytes: it.own_bytes,
+            own_bytes: it.own_bytes.unwrap_or(0),
         }
     }
 }
@@ -436,6 +486,15 @@ impl Heap {
     }
 }
 
+impl<S> StoppedHeap<'_, S> {
+    /// Whether leak pruning has cut references of this heap: then some objects are missing that would be there
+    /// without it, and others are held by fewer references.
+    pub fn was_pruned(&self) -> bool {
+        let progress = self.heap().pruning.progress.lock().unwrap();
+        !progress.records.is_empty()
+    }
+}
+
 /// What is to be done for the dead, and is not done for what was pruned.
 #[derive(Default)]
 pub(crate) struct Withheld {
@@ -446,6 +505,12 @@ pub(crate) struct Withheld {
 }
 
 impl HeapInner {
+    /// Who is told of what is pruned.
+    pub(crate) fn pruning_listener(&self) -> Listener {
+        let new = || Listener::new(self.config.pruning_reaction.clone());
+        self.pruning.listener.get_or_init(new).clone()
+    }
+
     /// What weak references to objects become that this collection has pruned, if they are not to be taken for
     /// dead.
     pub(crate) fn pruned_instead_of_dead(&self) -> Option<Raw> {

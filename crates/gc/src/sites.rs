@@ -1,46 +1,143 @@
-//! Where in the program objects are allocated, as far as that can be known for nothing.
+//! Where in the program objects are allocated, and how long what is allocated there lives.
 //!
-//! The fast path of allocation does not know its site. The slow paths do, and two of them take
-//! note: where a mutator meets a class, for the first time or again after a full collection that
-//! made a summary; and where a run of free memory has been used up to a place that was chosen at random
-//! when the run was entered (`raw/alloc.rs`), which makes what is allocated there a fair
-//! sample of bytes. The first site of a class is thereby exact; others are seen sooner or later,
-//! the busiest ones first.
+//! The fast path of allocation does not know its site. The slow path does, and it takes samples: of one in every so
+//! many bytes (`raw/mutators/sampler.rs`). The header of a sample has the number of its site, which it keeps when it
+//! moves. And where a mutator meets a class, for the first time or again after a full collection that made a
+//! summary, the site is noted, so that the first site of a class is exact.
 //!
-//! A class remembers a handful of sites, counted as in the *space-saving* algorithm of Metwally,
-//! Agrawal and El Abbadi (2005): a newcomer takes the place of the site that was counted least
-//! and ranks as if it had been counted as often, so that a busy one stays, whenever it comes.
+//! A *site* is a place in the program and a class: what a generic function allocates there is told apart by
+//! its type. This table counts for each what was allocated, what survived its first collection, what lives, and for
+//! how long it had lived when it died.
+//!
+//! Where samples are:
+//!
+//! - young ones are nowhere but in the nursery. If they survive, the evacuation meets them;
+//! - old ones are in *cohorts*: those that became old between the same two full collections. After marking, each
+//!   is looked at; those that are not marked then, nor later for the sake of a finalizer, are counted and
+//!   forgotten. So the age of a sample is that of its cohort.
 
+pub(crate) mod context;
+mod pprof;
+mod report;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::sync::Mutex;
 
 use crate::heap::{Heap, HeapInner};
-use crate::raw::StoppedHeap;
+use crate::pretenuring::SiteState;
+use crate::raw::marking::mark::Ground;
+use crate::raw::marking::weak::is_marked;
+use crate::raw::mutators::mutator::MutatorShared;
+use crate::raw::mutators::sampler::Interval;
+use crate::raw::objects::header::SiteId;
+use crate::raw::{Raw, StoppedHeap};
+use crate::sites::context::Context;
 
-/// A place in the program that allocates.
+/// A place in the program that allocates, as the slow path of allocation gets it.
 pub(crate) type Site = &'static Location<'static>;
 
-/// A place in the program where objects of a class are allocated.
+/// A place in a program that a language runtime runs, made by [`Heap::define_site`]. While it is
+/// [set](crate::Mutator::set_site), it is where a mutator allocates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ProgramSite {
+    heap: u64,
+    /// From 1.
+    number: u32,
+}
+
+impl ProgramSite {
+    /// What a mutator of a heap keeps of it.
+    ///
+    /// # Panics
+    /// If it is another heap's.
+    #[track_caller]
+    pub(crate) fn number_in(self, heap: &HeapInner) -> u32 {
+        assert!(self.heap == heap.id, "a site of another heap");
+        self.number
+    }
+}
+
+/// A file, a line, a column.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct SourcePlace {
+    file: Cow<'static, str>,
+    line: u32,
+    column: u32,
+}
+
+/// A place in the program where objects of a class are allocated, and what became of them. All but the place is
+/// estimated from samples; see [`Sampling`](crate::Sampling). Bytes are those of cells: what objects take up.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct AllocationSite {
-    /// The file, as the compiler was told it.
-    pub file: &'static str,
+    /// The file, as the compiler was told it, or the runtime.
+    pub file: Cow<'static, str>,
     /// The line, from 1.
     pub line: u32,
     /// The column, from 1.
     pub column: u32,
-    /// Samples that it was found in: one for some ten kilobytes that are allocated.
-    pub samples: u32,
+    /// The class.
+    pub class: String,
+    /// The functions that were called up to here, the innermost first, if sites are told apart by them
+    /// (`Sampling::contexts`). A site without any may be one of which no sample has been taken yet.
+    pub context: Vec<String>,
+    /// Objects that became samples.
+    pub samples: u64,
+    /// Bytes that were allocated.
+    pub allocated_bytes: u64,
+    /// Of these, the bytes of objects that have seen their first collection: in a generational heap, one of the
+    /// nursery.
+    pub settled_bytes: u64,
+    /// Of these, the bytes of objects that survived it.
+    pub survived_bytes: u64,
+    /// The same of the last time between two such collections.
+    pub transient: SitePhase,
+    /// Samples that live: at the last full collection, or promoted since.
+    pub live_samples: u64,
+    /// Bytes that live.
+    pub live_bytes: u64,
+    /// Of these, the bytes of objects that became old after the fourth-last full collection.
+    pub recent_bytes: u64,
+    /// Bytes that have died, by how many collections they had survived: none, 1, 2 or 3, 4 to 7, and so on. To be
+    /// promoted from the nursery is one; then full ones count.
+    pub lifetimes: Vec<u64>,
+    /// Bytes that were allocated in the mature space because the site is pretenured.
+    pub pretenured_bytes: u64,
+    /// Whether the site is pretenured now.
+    pub is_pretenured: bool,
     /// Whether the first object of the class was allocated there.
     pub first: bool,
     /// Whether no other site of the class has been seen. Sites that allocate little may have
     /// been missed.
     pub only: bool,
+}
+
+/// What a site has allocated between two collections.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub struct SitePhase {
+    /// Samples.
+    pub samples: u64,
+    /// Bytes.
+    pub allocated_bytes: u64,
+    /// Samples that survived.
+    pub survived_samples: u64,
+    /// Bytes that survived.
+    pub survived_bytes: u64,
+}
+
+impl AllocationSite {
+    /// The part of what is allocated, from 0 to 1, that survives its first collection. None if nothing has seen it yet.
+    pub fn survival(&self) -> Option<f64> {
+        let settled = self.settled_bytes;
+        (settled > 0).then(|| (self.survived_bytes as f64 / settled as f64).min(1.0))
+    }
 }
 
 impl fmt::Display for AllocationSite {
@@ -51,8 +148,13 @@ impl fmt::Display for AllocationSite {
 }
 
 impl Heap {
-    /// Where objects of a class are allocated, the site of most samples first: at most eight
-    /// places, none before the first object. What the program calls is its site; a function that is
+    /// Where objects are allocated, and what becomes of them: the site whose objects take most memory first.
+    pub fn sites(&self) -> Vec<AllocationSite> {
+        self.inner().allocation_sites(|_| true)
+    }
+
+    /// As [`Heap::sites`], of one class: the site of most that came lately and lives first, then that of most
+    /// samples. None before the first object. What the program calls is its site; a function that is
     /// `#[track_caller]` passes on its own caller's.
     ///
     /// ```
@@ -65,15 +167,40 @@ impl Heap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn allocation_sites(&self, class: ClassId) -> Vec<AllocationSite> {
-        self.inner().allocation_sites(class)
+        self.inner().allocation_sites(|it| it == class)
     }
 
     /// As [`Heap::allocation_sites`], of the class of that name that was made first.
     pub fn allocation_sites_of(&self, class: &str) -> Vec<AllocationSite> {
         let mut classes = self.inner().classes.iter();
         match classes.find(|it| it.info.name == class) {
-            Some(class) => class.sites.list(),
+            Some(class) => self.allocation_sites(class.info.id),
             None => Vec::new(),
+        }
+    }
+
+    /// Bytes of memory that it takes to know of samples and sites. Headers have room for the rest.
+    pub fn sampling_bytes(&self) -> usize {
+        self.inner().sites.0.lock().unwrap().memory_bytes()
+    }
+
+    /// Makes known a place in a program that a language runtime runs, so that what is allocated there is not all said
+    /// to be allocated in the interpreter. The same place gives the same site.
+    pub fn define_site(&self, file: impl Into<String>, line: u32, column: u32) -> ProgramSite {
+        let place = SourcePlace {
+            file: Cow::Owned(file.into()),
+            line,
+            column,
+        };
+        let table = &mut *self.inner().sites.0.lock().unwrap();
+        let next = table.programs.len() as u32 + 1;
+        let number = *table.by_program.entry(place.clone()).or_insert(next);
+        if number == next {
+            table.programs.push(place);
+        }
+        ProgramSite {
+            heap: self.inner().id,
+            number,
         }
     }
 }
@@ -81,195 +208,411 @@ impl Heap {
 impl<S> StoppedHeap<'_, S> {
     /// As [`Heap::allocation_sites`].
     pub fn allocation_sites(&self, class: ClassId) -> Vec<AllocationSite> {
-        self.heap().allocation_sites(class)
+        self.heap().allocation_sites(|it| it == class)
     }
 }
 
-impl HeapInner {
-    fn allocation_sites(&self, class: ClassId) -> Vec<AllocationSite> {
-        match (1..=self.classes.count()).contains(&(class.0 as usize)) {
-            true => self.classes.get(class).sites.list(),
-            false => Vec::new(),
+/// The sites of a heap.
+#[derive(Default)]
+pub(crate) struct Sites(pub(crate) Mutex<Table>);
+
+/// Rows are numbered from 1.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) rows: Vec<Row>,
+    by_place: HashMap<(SourcePlace, ClassId, Context), SiteId>,
+    /// Places of programs that a runtime runs.
+    programs: Vec<SourcePlace>,
+    by_program: HashMap<SourcePlace, u32>,
+    /// Old samples, the youngest cohort first.
+    cohorts: VecDeque<Cohort>,
+    /// Samples that have been old from the beginning, and have not seen a full collection.
+    born_old: Vec<Raw>,
+    /// Samples that were not marked, with the cohort that they are of.
+    dying: Vec<(Raw, u64)>,
+}
+
+/// What is known of a site.
+pub(crate) struct Row {
+    place: SourcePlace,
+    pub(crate) class: ClassId,
+    context: Context,
+    is_first: bool,
+    total: Sum,
+    /// Since the last collection.
+    pub(crate) young: Sum,
+    old: Sum,
+    settled: Sum,
+    survived: Sum,
+    pub(crate) transient: SitePhase,
+    live: Sum,
+    recent: Sum,
+    lifetimes: [u64; LIFETIMES],
+    pub(crate) pretenured: Sum,
+    pub(crate) is_pretenured: bool,
+    pub(crate) state: SiteState,
+}
+
+/// Samples, and the bytes that they stand for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sum {
+    pub(crate) samples: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, (samples, bytes): (u32, u64)) {
+        self.samples += u64::from(samples);
+        self.bytes += bytes;
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            samples: self.samples + other.samples,
+            bytes: self.bytes + other.bytes,
         }
     }
 }
 
-/// The sites of one class. Takes no memory beyond itself before the first is seen.
-#[derive(Default)]
-pub(crate) struct Sites {
-    met: AtomicBool,
-    /// The first site comes first and is never replaced.
-    seen: Mutex<Vec<Seen>>,
+/// Samples that became old after the same full collection.
+struct Cohort {
+    /// How many full collections there had been.
+    since: u64,
+    objects: Vec<Raw>,
 }
 
-struct Seen {
-    site: Site,
-    samples: u32,
-    /// How often those were counted whose place it took.
-    inherited: u32,
+/// How many cohorts are told apart. Older ones are one.
+const COHORTS: usize = 32;
+
+/// Ages at death that are told apart.
+const LIFETIMES: usize = 8;
+
+/// Cohorts whose samples are recent.
+const RECENT: u64 = 4;
+
+/// The place of an age in a list of lifetimes.
+fn lifetime(survived: u64) -> usize {
+    let place = survived.checked_ilog2().map_or(0, |log| log as usize + 1);
+    place.min(LIFETIMES - 1)
 }
 
-/// Sites that a class remembers.
-const MOST: usize = 8;
+impl Table {
+    fn row(&mut self, id: SiteId) -> &mut Row {
+        &mut self.rows[id.0 as usize - 1]
+    }
 
-impl Seen {
-    fn rank(&self) -> u32 {
-        self.samples.saturating_add(self.inherited)
+    /// The number of a site, which gets one now if it has none. Where there are too many, those that come late share the
+    /// last number.
+    fn find(
+        &mut self,
+        program: u32,
+        context: Context,
+        site: Site,
+        class: ClassId,
+        is_first: bool,
+    ) -> SiteId {
+        let place = match program.checked_sub(1) {
+            Some(number) => self.programs[number as usize].clone(),
+            None => SourcePlace {
+                file: Cow::Borrowed(site.file()),
+                line: site.line(),
+                column: site.column(),
+            },
+        };
+        let key = (place.clone(), class, context.clone());
+        if let Some(&id) = self.by_place.get(&key) {
+            return id;
+        }
+        if self.rows.len() >= SiteId::MOST {
+            return SiteId(SiteId::MOST as u16);
+        }
+        self.rows.push(Row::new(place, class, context, is_first));
+        let id = SiteId(self.rows.len() as u16);
+        self.by_place.insert(key, id);
+        id
+    }
+
+    /// Takes over what a mutator has counted. With the world stopped, or by the mutator itself.
+    fn gather(&mut self, shared: &MutatorShared) {
+        for (row, number) in self.rows.iter_mut().zip(1..) {
+            let tally = shared.sampler.tally(SiteId(number));
+            let (young, old) = (tally.young.take(), tally.old.take());
+            row.young.add(young);
+            row.old.add(old);
+            row.total.add(young);
+            row.total.add(old);
+            row.pretenured.add(tally.pretenured.take());
+            row.state.detours += u64::from(tally.detours.swap(0, Relaxed));
+        }
+        self.born_old
+            .append(&mut shared.sampler.born_old.borrow_mut());
+    }
+
+    /// Those of what became old since the last full collection, the `full`-th.
+    fn newest(&mut self, full: u64) -> &mut Vec<Raw> {
+        if self.cohorts.front().is_none_or(|it| it.since != full) {
+            let objects = Vec::new();
+            self.cohorts.push_front(Cohort {
+                since: full,
+                objects,
+            });
+        }
+        &mut self.cohorts[0].objects
+    }
+
+    /// The nursery was evacuated: these samples have survived. There have been so many full collections.
+    fn promoted(&mut self, ground: Ground<'_>, interval: Interval, survivors: &[Raw], full: u64) {
+        for row in &mut self.rows {
+            row.transient = SitePhase {
+                samples: row.young.samples,
+                allocated_bytes: row.young.bytes,
+                ..SitePhase::default()
+            };
+            row.settled = row.settled.plus(std::mem::take(&mut row.young));
+        }
+        for &raw in survivors {
+            let (site, weight) = interval.weigh(ground, raw);
+            let row = self.row(site);
+            row.transient.survived_samples += 1;
+            row.transient.survived_bytes += weight;
+            row.live.add((1, weight));
+            row.recent.add((1, weight));
+            row.survived.add((1, weight));
+        }
+        for row in &mut self.rows {
+            let phase = row.transient;
+            let died = phase.allocated_bytes.saturating_sub(phase.survived_bytes);
+            row.lifetimes[0] += died;
+        }
+        self.newest(full).extend_from_slice(survivors);
+    }
+
+    /// All that lives is marked, by the `full`-th full collection.
+    fn marked(&mut self, ground: Ground<'_>, interval: Interval, full: u64, generational: bool) {
+        for row in &mut self.rows {
+            (row.live, row.recent) = (Sum::default(), Sum::default());
+            let old = std::mem::take(&mut row.old);
+            if !generational {
+                row.transient = SitePhase {
+                    samples: old.samples,
+                    allocated_bytes: old.bytes,
+                    ..SitePhase::default()
+                };
+                row.settled = row.settled.plus(old);
+            }
+        }
+        // What it dies of, it has survived nothing before.
+        let born = (self.born_old.drain(..)).map(|raw| (raw, is_marked(ground, raw)));
+        let (alive, dead): (Vec<_>, Vec<_>) = born.partition(|it| it.1);
+        self.dying.extend(dead.into_iter().map(|it| (it.0, full)));
+        if !generational {
+            for &(raw, _) in &alive {
+                let (site, weight) = interval.weigh(ground, raw);
+                let row = self.row(site);
+                row.survived.add((1, weight));
+                row.transient.survived_samples += 1;
+                row.transient.survived_bytes += weight;
+            }
+        }
+        for cohort in &mut self.cohorts {
+            let dead = cohort
+                .objects
+                .extract_if(.., |raw| !is_marked(ground, *raw));
+            self.dying.extend(dead.map(|raw| (raw, cohort.since)));
+        }
+        self.newest(full - 1)
+            .extend(alive.into_iter().map(|it| it.0));
+        let rows = &mut self.rows;
+        for cohort in &mut self.cohorts {
+            cohort.objects.shrink_to(cohort.objects.len() / 8 * 9);
+            for &raw in &cohort.objects {
+                let (site, weight) = interval.weigh(ground, raw);
+                let row = &mut rows[site.0 as usize - 1];
+                row.live.add((1, weight));
+                if cohort.since + RECENT >= full {
+                    row.recent.add((1, weight));
+                }
+            }
+        }
+        self.cohorts.retain(|it| !it.objects.is_empty());
+        while self.cohorts.len() > COHORTS {
+            let oldest = self.cohorts.pop_back().map_or(Vec::new(), |it| it.objects);
+            let last = self.cohorts.back_mut().expect("there are others");
+            last.objects.extend(oldest);
+        }
+    }
+
+    /// Those that were marked after all, because their finalizers are to run, go on; the others are dead.
+    fn bury(&mut self, ground: Ground<'_>, interval: Interval, full: u64, generational: bool) {
+        for (raw, since) in std::mem::take(&mut self.dying) {
+            if is_marked(ground, raw) {
+                self.newest(full - 1).push(raw);
+                continue;
+            }
+            let survived = match full - since {
+                0 => 0,
+                more => more - 1 + generational as u64,
+            };
+            let (site, weight) = interval.weigh(ground, raw);
+            self.row(site).lifetimes[lifetime(survived)] += weight;
+        }
+    }
+
+    /// Objects have moved.
+    fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
+        let cohorts = self.cohorts.iter_mut().flat_map(|it| &mut it.objects);
+        for raw in cohorts.chain(&mut self.born_old) {
+            *raw = now(*raw).unwrap_or(*raw);
+        }
+    }
+
+    /// Bytes of memory that it takes, to know of samples.
+    fn memory_bytes(&self) -> usize {
+        let lists = self.cohorts.iter().map(|it| &it.objects);
+        let samples = lists
+            .chain([&self.born_old])
+            .map(Vec::capacity)
+            .sum::<usize>();
+        let entry = size_of::<((SourcePlace, ClassId, Context), SiteId)>();
+        samples * size_of::<Raw>()
+            + self.rows.capacity() * size_of::<Row>()
+            + self.by_place.capacity() * entry
     }
 }
 
-impl Sites {
-    /// Whether the first site is known.
-    #[inline]
-    pub(crate) fn is_met(&self) -> bool {
-        self.met.load(Relaxed)
+impl Row {
+    fn new(place: SourcePlace, class: ClassId, context: Context, is_first: bool) -> Self {
+        Self {
+            place,
+            class,
+            context,
+            is_first,
+            total: Sum::default(),
+            young: Sum::default(),
+            old: Sum::default(),
+            settled: Sum::default(),
+            survived: Sum::default(),
+            transient: SitePhase::default(),
+            live: Sum::default(),
+            recent: Sum::default(),
+            lifetimes: [0; LIFETIMES],
+            pretenured: Sum::default(),
+            is_pretenured: false,
+            state: SiteState::default(),
+        }
+    }
+
+    /// What is told of it, given its class, and what mutators have counted since the last collection.
+    fn told(&self, class: String, new: Sum, pretenured_bytes: u64, only: bool) -> AllocationSite {
+        let SourcePlace { file, line, column } = self.place.clone();
+        AllocationSite {
+            file,
+            line,
+            column,
+            class,
+            context: self.context.names(),
+            samples: self.total.samples + new.samples,
+            allocated_bytes: self.total.bytes + new.bytes,
+            settled_bytes: self.settled.bytes,
+            survived_bytes: self.survived.bytes,
+            transient: self.transient,
+            live_samples: self.live.samples,
+            live_bytes: self.live.bytes,
+            recent_bytes: self.recent.bytes,
+            lifetimes: self.lifetimes.to_vec(),
+            pretenured_bytes: self.pretenured.bytes + pretenured_bytes,
+            is_pretenured: self.is_pretenured,
+            first: self.is_first,
+            only,
+        }
+    }
+}
+
+impl HeapInner {
+    fn allocation_sites(&self, is_wanted: impl Fn(ClassId) -> bool) -> Vec<AllocationSite> {
+        // In this order, as a collection does.
+        let mutators = self.mutators.lock().unwrap();
+        let table = self.sites.0.lock().unwrap();
+        let mut of_class: HashMap<ClassId, usize> = HashMap::new();
+        for row in &table.rows {
+            *of_class.entry(row.class).or_default() += 1;
+        }
+        let rows = table.rows.iter().zip(1..);
+        let rows = rows.filter(|(row, _)| is_wanted(row.class));
+        let mut told: Vec<_> = rows
+            .map(|(row, number)| {
+                let (mut new, mut pretenured) = (Sum::default(), 0);
+                for shared in mutators.iter() {
+                    let tally = shared.sampler.tally(SiteId(number));
+                    new.add(tally.young.get());
+                    new.add(tally.old.get());
+                    pretenured += tally.pretenured.get().1;
+                }
+                let class = self.classes.get(row.class).info.name.clone();
+                row.told(class, new, pretenured, of_class[&row.class] == 1)
+            })
+            .collect();
+        drop((table, mutators));
+        told.sort_by_key(|it| {
+            let weight = (it.recent_bytes, it.live_bytes, it.samples);
+            std::cmp::Reverse(weight)
+        });
+        told
+    }
+
+    /// The number of a site of a class.
+    #[cold]
+    pub(crate) fn find_site(
+        &self,
+        program: u32,
+        context: Context,
+        site: Site,
+        class: u32,
+    ) -> SiteId {
+        let context = context.of_program();
+        let mut table = self.sites.0.lock().unwrap();
+        table.find(program, context, site, ClassId(class), false)
     }
 
     /// An object is allocated there, which is no sample: what comes first after a collection
     /// need not be what comes often.
     #[cold]
-    pub(crate) fn meet(&self, site: Site) {
-        self.count(site, 0);
+    pub(crate) fn meet_site(&self, program: u32, site: Site, class: u32) {
+        let is_first = self.classes.get(ClassId(class)).meet();
+        let mut table = self.sites.0.lock().unwrap();
+        table.find(program, Context::default(), site, ClassId(class), is_first);
     }
 
-    /// A sample was taken there.
-    #[cold]
-    pub(crate) fn sample(&self, site: Site) {
-        self.count(site, 1);
+    /// Takes over what a mutator has counted. With the world stopped, or by the mutator itself.
+    pub(crate) fn gather_samples(&self, shared: &MutatorShared) {
+        self.sites.0.lock().unwrap().gather(shared);
     }
 
-    fn count(&self, site: Site, samples: u32) {
-        let mut seen = self.seen.lock().unwrap();
-        self.met.store(true, Relaxed);
-        // The same place may have several addresses, one for each unit of compilation.
-        let known = seen.iter_mut();
-        if let Some(known) = known.into_iter().find(|it| it.site == site) {
-            known.samples = known.samples.saturating_add(samples);
-            return;
-        }
-        let new = |inherited| Seen {
-            site,
-            samples,
-            inherited,
-        };
-        if seen.len() < MOST {
-            // Most classes have one site.
-            seen.reserve_exact(1);
-            seen.push(new(0));
-            return;
-        }
-        let others = seen[1..].iter_mut();
-        let least = others.min_by_key(|it| it.rank()).expect("more than one");
-        if samples > 0 || least.rank() == 0 {
-            *least = new(least.rank());
-        }
+    /// The nursery was evacuated: these samples have survived.
+    pub(crate) fn promote_samples(&self, ground: Ground<'_>, survivors: &[Raw]) {
+        let mut table = self.sites.0.lock().unwrap();
+        let interval = self.config.interval();
+        table.promoted(ground, interval, survivors, self.full_collections());
     }
 
-    /// What is known, the site of most samples first.
-    fn list(&self) -> Vec<AllocationSite> {
-        let seen = self.seen.lock().unwrap();
-        let only = seen.len() == 1;
-        let listed = seen.iter().enumerate().map(|(place, it)| AllocationSite {
-            file: it.site.file(),
-            line: it.site.line(),
-            column: it.site.column(),
-            samples: it.samples,
-            first: place == 0,
-            only,
-        });
-        let mut listed: Vec<_> = listed.collect();
-        drop(seen);
-        listed.sort_by_key(|it| std::cmp::Reverse(it.samples));
-        listed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Distinct places, as many as wanted up to 16.
-    fn places() -> [Site; 16] {
-        #[track_caller]
-        fn here() -> Site {
-            Location::caller()
-        }
-        #[rustfmt::skip]
-        let places = [
-            here(), here(), here(), here(), here(), here(), here(), here(),
-            here(), here(), here(), here(), here(), here(), here(), here(),
-        ];
-        places
+    /// All that lives is marked.
+    pub(crate) fn settle_samples(&self, ground: Ground<'_>) {
+        let mut table = self.sites.0.lock().unwrap();
+        let interval = self.config.interval();
+        let generational = self.generations.nursery().is_some();
+        table.marked(ground, interval, self.full_collections(), generational);
     }
 
-    fn samples_of(sites: &Sites, site: Site) -> Option<u32> {
-        let mut listed = sites.list().into_iter();
-        let found = listed.find(|it| (it.line, it.column) == (site.line(), site.column()));
-        found.map(|it| it.samples)
+    /// What is not marked now is dead.
+    pub(crate) fn bury_samples(&self, ground: Ground<'_>) {
+        let mut table = self.sites.0.lock().unwrap();
+        let interval = self.config.interval();
+        let generational = self.generations.nursery().is_some();
+        table.bury(ground, interval, self.full_collections(), generational);
     }
 
-    #[test]
-    fn a_class_without_objects_has_no_site_and_takes_no_memory() {
-        let sites = Sites::default();
-        assert!(!sites.is_met());
-        assert!(sites.list().is_empty());
-        assert_eq!(sites.seen.lock().unwrap().capacity(), 0);
-        sites.meet(places()[0]);
-        assert!(sites.is_met());
-        assert_eq!(sites.seen.lock().unwrap().capacity(), 1);
-    }
-
-    #[test]
-    fn up_to_eight_sites_are_counted_exactly() {
-        let sites = Sites::default();
-        let mut twin = std::collections::HashMap::new();
-        let mut random = 12345u32;
-        for _ in 0..1000 {
-            random = random.wrapping_mul(1664525).wrapping_add(1013904223);
-            let site = places()[(random >> 16) as usize % MOST];
-            sites.sample(site);
-            *twin.entry(site).or_insert(0) += 1;
-        }
-        for (site, samples) in twin {
-            assert_eq!(samples_of(&sites, site), Some(samples));
-        }
-        let listed = sites.list();
-        assert!(listed.is_sorted_by(|a, b| a.samples >= b.samples));
-        assert!(listed.iter().all(|it| !it.only));
-        assert_eq!(listed.iter().filter(|it| it.first).count(), 1);
-    }
-
-    #[test]
-    fn a_busy_site_stays_whenever_it_comes() {
-        let sites = Sites::default();
-        let places = places();
-        // Fifteen that are counted equally often, in turn; the last comes late and
-        // is counted every second time.
-        for round in 0..1500 {
-            sites.sample(places[round % 15]);
-            if round > 700 {
-                sites.sample(places[15]);
-            }
-        }
-        let listed = sites.list();
-        assert_eq!(listed.len(), MOST);
-        assert_eq!(listed[0].column, places[15].column());
-        let truth = 1500 - 701;
-        assert!(listed[0].samples <= truth && listed[0].samples > truth - 10);
-        let first = listed.iter().find(|it| it.first).unwrap();
-        assert_eq!(first.column, places[0].column());
-        assert_eq!(first.samples, 100, "never replaced");
-    }
-
-    #[test]
-    fn a_mere_meeting_replaces_no_sampled_site() {
-        let sites = Sites::default();
-        let places = places();
-        sites.meet(places[0]);
-        places[1..MOST].iter().for_each(|site| sites.sample(site));
-        sites.meet(places[9]);
-        assert_eq!(samples_of(&sites, places[9]), None);
-        assert_eq!(samples_of(&sites, places[0]), Some(0));
-        assert_eq!(samples_of(&sites, places[7]), Some(1));
+    /// Objects have moved.
+    pub(crate) fn follow_samples(&self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
+        self.sites.0.lock().unwrap().follow(now);
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use crate::collect::{Cause, Kind, Remark};
+use crate::pretenuring::PretenuringStats;
 
 /// One collection, as it was measured.
 #[derive(Clone, Debug)]
@@ -122,6 +123,8 @@ pub struct HeapStats {
     pub announced_findings: u64,
     /// Bytes of text that they took.
     pub announced_bytes: u64,
+    /// What pretenuring has done.
+    pub pretenuring: PretenuringStats,
     /// The last 4,096 collections, oldest first.
     pub history: VecDeque<CollectionStats>,
 }

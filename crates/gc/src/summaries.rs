@@ -212,7 +212,16 @@ impl HeapInner {
                     (degrees(view, &now), sums(view, &now))
                 }
             };
-            let measures = shape::measure(summary, classes, slots, &now, &degrees, Some(&sums));
+            let mut measures = shape::measure(summary, classes, slots, &now, &degrees, Some(&sums));
+            shape::walk(view, &now, slots, &mut measures, |class| {
+                let mut objects = Vec::new();
+                view.for_each_live(|it| {
+                    if view.class_of(it) == class {
+                        objects.push(it);
+                    }
+                });
+                objects
+            });
             Measured {
                 backbones: now,
                 measures,

@@ -6,8 +6,16 @@
 
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
+
+/// Returns the number of cores that this process may use. To ask the system reads several files, so it is asked
+/// once.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// Calls `work` with 0 to `workers` − 1, each on a thread of its own, the first on
 /// this one. `missing` is called for each thread that the system refused.

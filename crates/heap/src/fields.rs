@@ -7,7 +7,7 @@ use crate::class::ClassId;
 use crate::snapshot::{ObjectId, Snapshot};
 use crate::trace::Traceable;
 use crate::value::{PlainKind, Value};
-use crate::view::HeapView;
+use crate::view::{HeapView, Place};
 
 /// What a slot holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +16,8 @@ pub enum Held<O> {
     Absent,
     /// Nothing.
     Null,
+    /// A reference that was pruned or invalidated: it is not null, and nobody knows where it led.
+    Cut,
     /// A reference to that object.
     Object(O),
 }
@@ -58,7 +60,7 @@ pub struct Column<O> {
     pub objects: [O; LANES],
     /// Lanes whose slot refers to an object.
     pub there: u64,
-    /// Lanes that have no such slot.
+    /// Lanes that have no such slot, or whose slot cannot be read: it was cut.
     pub absent: u64,
 }
 
@@ -150,7 +152,7 @@ pub trait Fields: Copy + Send + Sync {
                     held.there |= 1 << lane;
                 }
                 Held::Null => {}
-                Held::Absent => held.absent |= 1 << lane,
+                Held::Absent | Held::Cut => held.absent |= 1 << lane,
             }
         }
         held
@@ -247,7 +249,11 @@ impl Fields for &Snapshot {
         let kind = |place: u32| self.class(class).fields.get(place as usize);
         match place {
             Some(place) if kind(place).is_some_and(|field| field.kind.is_slot()) => {
-                HeapView::slot(self, object, place as usize).map_or(Held::Null, Held::Object)
+                match HeapView::slot(self, object, place as usize) {
+                    Some(object) => Held::Object(object),
+                    None if self.is_cut(object, Place::Field(place)) => Held::Cut,
+                    None => Held::Null,
+                }
             }
             _ => Held::Absent,
         }
@@ -263,7 +269,12 @@ impl Fields for &Snapshot {
         let class = self.class(HeapView::class_of(self, object));
         match class.elements {
             Some(crate::class::Elements::Refs) => {
-                HeapView::element(self, object, index).map_or(Held::Null, Held::Object)
+                let is_cut = |index| self.is_cut(object, Place::Element(index));
+                match HeapView::element(self, object, index) {
+                    Some(object) => Held::Object(object),
+                    None if u32::try_from(index).is_ok_and(is_cut) => Held::Cut,
+                    None => Held::Null,
+                }
             }
             _ => Held::Absent,
         }

@@ -187,6 +187,10 @@ pub enum Shows {
     Example,
     /// How this number of objects are held, each in its own place.
     Group(usize),
+    /// The same of some of many objects. It does not count in the fingerprint.
+    Sample(usize),
+    /// How something is held that retains much. A static that it starts from counts in the fingerprint.
+    Held,
     /// The way to what grows. A static that it starts from counts in the fingerprint: two structures of
     /// the same classes are two causes.
     Growth,
@@ -199,7 +203,8 @@ impl fmt::Display for Shows {
         match self {
             Self::Way => Ok(()),
             Self::Example => f.write_str("for example"),
-            Self::Group(count) => write!(f, "{count} held like this"),
+            Self::Group(count) | Self::Sample(count) => write!(f, "{count} held like this"),
+            Self::Held => f.write_str("it is held through"),
             Self::Growth => f.write_str("it grows through"),
             Self::Text(text) => f.write_str(text),
         }
@@ -225,6 +230,18 @@ impl Evidence {
         Self { shows, path }
     }
 
+    /// How some of many objects are held: about that number of them.
+    pub fn sample(count: usize, path: Path) -> Self {
+        let shows = Shows::Sample(count);
+        Self { shows, path }
+    }
+
+    /// How something is held that retains much.
+    pub fn held(path: Path) -> Self {
+        let shows = Shows::Held;
+        Self { shows, path }
+    }
+
     /// The way to what grows.
     pub fn growth(path: Path) -> Self {
         let shows = Shows::Growth;
@@ -245,7 +262,7 @@ impl Evidence {
 /// What a person would know a finding by, from run to run: a hash of its kind, of the class that
 /// it is about, and of its paths as classes and slots. Indices do not count, nor how often a part of a path
 /// repeats. Roots do not either, but what a stack slot holds is told from what others do, and a static
-/// through which something grows from others. Where there
+/// through which something grows, or is held that retains much, from others. Where there
 /// is no class, object or path, its message counts. Examples do not count. That a rule does not hold
 /// is known by the rule alone: what breaks it, and how much does, may be another thing each time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -280,6 +297,32 @@ pub struct Finding {
     pub collection: Option<u64>,
     /// What was left out, if anything was.
     pub notes: Vec<String>,
+    /// That somebody has accepted it, if so. It is as true as before.
+    pub known: Option<Known>,
+}
+
+/// Why a finding that is known is no reason to fail. Whoever compares findings with a list of known ones
+/// says so.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Known {
+    /// The day since which it is known, as `2026-01-31`; empty if that was not written down.
+    pub since: String,
+    /// Why it is accepted; empty if that was not written down.
+    pub reason: String,
+}
+
+impl fmt::Display for Known {
+    /// `since 2026-01-31: the cache is bounded in the next release`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.since.as_str() {
+            "" => f.write_str("nobody wrote since when")?,
+            since => write!(f, "since {since}")?,
+        }
+        match self.reason.as_str() {
+            "" => f.write_str(", without a reason"),
+            reason => write!(f, ": {reason}"),
+        }
+    }
 }
 
 impl Finding {
@@ -296,7 +339,13 @@ impl Finding {
             place: None,
             collection: None,
             notes: Vec::new(),
+            known: None,
         }
+    }
+
+    /// Whether it says that something is wrong that nobody has accepted. A note does not.
+    pub fn is_failure(&self) -> bool {
+        self.severity > Severity::Note && self.known.is_none()
     }
 
     /// What it is known by from run to run.
@@ -312,7 +361,8 @@ impl Finding {
             hash.text("class");
             hash.text(class);
         }
-        let evidence = || self.evidence.iter().filter(|it| it.shows != Shows::Example);
+        let counts = |it: &&Evidence| !matches!(it.shows, Shows::Example | Shows::Sample(_));
+        let evidence = || self.evidence.iter().filter(counts);
         if evidence().next().is_none() {
             self.objects.iter().for_each(|it| hash.text(&it.class));
             if self.objects.is_empty() && self.class.is_none() {
@@ -320,7 +370,8 @@ impl Finding {
             }
         }
         for Evidence { shows, path } in evidence() {
-            let root = path.root.as_ref().filter(|_| *shows == Shows::Growth);
+            let by_root = matches!(shows, Shows::Growth | Shows::Held);
+            let root = path.root.as_ref().filter(|_| by_root);
             if let Some(root) = root.filter(|it| it.kind == RootKind::Static) {
                 hash.text(&root.name);
             }

@@ -16,6 +16,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::crew::cores;
 use crate::path::{self, Origin, Search, Trail, Trails};
 use crate::root::{Part, RootKind, RootSet};
 use crate::set::ObjectSet;
@@ -90,11 +91,10 @@ pub struct Probes<'v, T: Traceable> {
 impl<'v, T: Traceable> Probes<'v, T> {
     /// Questions to a heap, asked by nobody, answered by as many threads as there are cores.
     pub fn of(view: &'v T) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             view,
             visits: RefCell::new(view.visits()),
-            threads: cores.min(16),
+            threads: cores().min(16),
             asker: None,
         }
     }

@@ -99,6 +99,10 @@ pub trait HeapView {
         self.edge_at(object, wanted?)
     }
 
+    /// Whether the slot at a place has a reference that was pruned or invalidated. It is not null, and no
+    /// edge: nobody knows where it led.
+    fn is_cut(&self, object: Self::Object, place: Place) -> bool;
+
     /// What the edge at a place refers to, by looking at all edges.
     #[doc(hidden)]
     fn edge_at(&self, object: Self::Object, wanted: Place) -> Option<Self::Object> {
@@ -140,15 +144,12 @@ pub trait HeapView {
     /// What tells an object from others of its class, as reports show it beside its name, where
     /// it is known: `title="preferences"`. Long texts are shortened.
     fn caption_of(&self, object: Self::Object) -> Option<String> {
-        let class = self.class(self.class_of(object));
-        let field = class.caption_field()?;
-        let at = class.caption? as usize;
-        let value = match field.kind {
-            FieldKind::Plain(_) => self.plain_value(object, at)?.to_string(),
-            FieldKind::Owned => return None,
-            _ => quoted_start(self, self.slot(object, at)?)?,
-        };
-        Some(format!("{}={value}", field.name))
+        caption_of(self, object)
+    }
+
+    /// How the text of a string object begins, up to that many bytes, and whether that is all of it.
+    fn text_start(&self, object: Self::Object, most: usize) -> Option<(Vec<u8>, bool)> {
+        text_start(self, object, most)
     }
 
     /// What is known of a class.
@@ -172,29 +173,48 @@ pub trait HeapView {
 /// The most characters of a text that a caption shows.
 const CAPTION_CHARS: usize = 40;
 
+/// The field of an object that is its caption, as [`HeapView::caption_of`] gives it.
+pub(crate) fn caption_of<V: HeapView + ?Sized>(view: &V, object: V::Object) -> Option<String> {
+    let class = view.class(view.class_of(object));
+    let field = class.caption_field()?;
+    let at = class.caption? as usize;
+    let value = match field.kind {
+        FieldKind::Plain(_) => view.plain_value(object, at)?.to_string(),
+        FieldKind::Owned => return None,
+        _ => quoted_start(view, view.slot(object, at)?)?,
+    };
+    Some(format!("{}={value}", field.name))
+}
+
 /// How the text of a string object begins, in quotes. It is not read further than that.
-fn quoted_start<V: HeapView + ?Sized>(view: &V, object: V::Object) -> Option<String> {
+pub(crate) fn quoted_start<V: HeapView + ?Sized>(view: &V, object: V::Object) -> Option<String> {
     if view.class(view.class_of(object)).elements != Some(Elements::Text) {
         return None;
     }
-    let length = view.length_of(object)?;
     // A character has four bytes at most.
-    let some = length.min(4 * (CAPTION_CHARS + 1));
-    let bytes = (0..some).map_while(|at| match view.plain_element(object, at)? {
+    let (bytes, is_whole) = view.text_start(object, 4 * (CAPTION_CHARS + 1))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let shown: String = text.chars().take(CAPTION_CHARS).collect();
+    Some(match is_whole && shown.len() == text.len() {
+        true => format!("{shown:?}"),
+        false => format!("{shown:?}…"),
+    })
+}
+
+/// How a text begins, element by element.
+pub(crate) fn text_start<V: HeapView + ?Sized>(
+    view: &V,
+    object: V::Object,
+    most: usize,
+) -> Option<(Vec<u8>, bool)> {
+    let length = view.length_of(object)?;
+    let bytes = (0..length.min(most)).map_while(|at| match view.plain_element(object, at)? {
         Value::Unsigned(byte) => u8::try_from(byte).ok(),
         _ => None,
     });
     let bytes: Vec<u8> = bytes.collect();
-    if bytes.is_empty() && length > 0 {
-        return None;
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let shown: String = text.chars().take(CAPTION_CHARS).collect();
-    let is_whole = bytes.len() == length && shown.len() == text.len();
-    Some(match is_whole {
-        true => format!("{shown:?}"),
-        false => format!("{shown:?}…"),
-    })
+    let is_whole = bytes.len() == length;
+    (!bytes.is_empty() || length == 0).then_some((bytes, is_whole))
 }
 
 /// Every live object, in breadth-first order from the roots: the slow, obvious

@@ -3,9 +3,10 @@
 //! How classes are ranked, and what a slice is, is said at [`heaphound_analysis::cork`]; what is
 //! kept between collections is the accumulated graph: a rank for each class and for each
 //! edge of the points-from graph. Which container has grown is found by counting what containers hold, at
-//! the collection that reports a class and at the two before it, and at no other.
+//! the collection that reports a class, at the two before it, and if it is not clear then at a few more.
 //!
-//! A finding stands while one of its classes is reported. When they have stopped growing it is withdrawn
+//! A finding stands while one of its classes is reported and its container grows, which is looked at after 4, 8, 16, …
+//! collections. When that is over it is withdrawn
 //! ([`Known::withdrawn`](heaphound_gc::Known::withdrawn)).
 //!
 //! A finding says where in the program its class is allocated, as far as the heap has seen it
@@ -220,13 +221,23 @@ fn allocated(sites: &[AllocationSite]) -> Option<String> {
     if most.only {
         return Some(format!("allocated at {most} (the only site seen)"));
     }
-    let mut text = match most.samples {
+    // What grows is what lives.
+    let lives = most.live_samples > 0;
+    let samples = |site: &AllocationSite| {
+        if lives {
+            site.live_samples
+        } else {
+            site.samples
+        }
+    };
+    let mut text = match samples(most) {
         // Too little of the class has been allocated to tell which of them matters.
         0 => format!("allocated at {most}"),
+        samples if lives => format!("what lives was allocated at {most} ({})", counted(samples)),
         samples => format!("allocated most often at {most} (in {})", counted(samples)),
     };
     for site in others.iter().take(NAMED) {
-        text += &match site.samples {
+        text += &match samples(site) {
             0 => format!(", also at {site}"),
             samples => format!(", also at {site} ({samples})"),
         };
@@ -240,7 +251,7 @@ fn allocated(sites: &[AllocationSite]) -> Option<String> {
 }
 
 /// `1 sample`, `2 samples`
-fn counted(samples: u32) -> String {
+fn counted(samples: u64) -> String {
     match samples {
         1 => "1 sample".into(),
         samples => format!("{samples} samples"),

@@ -51,14 +51,15 @@ pub use heaphound_analysis as analysis;
 pub use heaphound_deal as deal;
 pub use heaphound_derive::{Interface, Managed, Plain, deal};
 pub use heaphound_gc::{
-    AllocationSite, Asking, AssertionKind, AttachError, BuildError, Bytes, Cause, Check,
-    ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Counted,
+    AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes, Cause,
+    Check, ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Counted,
     DynClass, DynInterface, Every, Expecting, Finalization, Found, Header, Heap, HeapBuilder,
     HeapStats, HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff,
     Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator, Needs, Object, ObjectId,
-    OutOfMemory, Pinned, Plain, PlainArray, PlainData, PruneWhen, Pruned, Pruning, PruningPolicy,
-    PruningState, Reaction, Ref, RefArray, Region, Registration, Remark, Root, Slot, Static,
-    StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    OutOfMemory, Pinned, Plain, PlainArray, PlainData, Pretenuring, PretenuringStats, ProgramSite,
+    PruneWhen, Pruned, Pruning, PruningPolicy, PruningState, Reaction, Ref, RefArray, Region,
+    Registration, Remark, Root, Sampling, SitePhase, Slot, Static, StoppedHeap, Str, Subject,
+    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};

@@ -458,6 +458,7 @@ impl Deal {
             text: &self.text,
             place: self.place,
             interpret: self.interpret,
+            was_pruned: view.was_pruned(),
         })
     }
 }
@@ -480,7 +481,17 @@ struct Ready<'d, 'v> {
     bindings: Bindings<ObjectId<'v>>,
     sources_live: bool,
     interpret: bool,
+    /// Whether references of the heap were cut.
+    was_pruned: bool,
 }
+
+/// What a rule that fails may be due to.
+const PRUNED: &str = "leak pruning has cut references of this heap: no path leads through them, and objects of which \
+                      the rule reads one are left out";
+
+/// Why a rule is not checked that fails for want of something, as an `exists` without a witness does.
+const PRUNED_AWAY: &str =
+    "it fails for want of something, which may be among what leak pruning has cut off";
 
 impl<'v> Ready<'_, 'v> {
     fn evaluation<'a>(&'a self, view: &'a StoppedHeap<'v>) -> Evaluation<'a, StoppedHeap<'v>> {
@@ -519,10 +530,17 @@ impl<'v> Ready<'_, 'v> {
         let rules = self.names().zip(&self.resolved.rules);
         let findings = rules.zip(judged).filter_map(|((name, rule), judged)| {
             let place = self.place_of(rule);
+            let shows_nothing = |it: &Finding| it.objects.is_empty() && it.evidence.is_empty();
             let mut finding = match judged.verdict {
+                Verdict::Fails(finding) if self.was_pruned && shows_nothing(&finding) => {
+                    not_checked(&name, place, PRUNED_AWAY)
+                }
                 Verdict::Fails(mut finding) => {
                     finding.kind = name;
                     finding.place = Some(place);
+                    if self.was_pruned {
+                        finding.notes.push(PRUNED.into());
+                    }
                     *finding
                 }
                 Verdict::NotChecked(why) => not_checked(&name, place, &why.reason),

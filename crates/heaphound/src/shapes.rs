@@ -11,7 +11,7 @@ use heaphound_analysis::shape::{self, Broken, Measure, Profile, Violation};
 use heaphound_gc::{
     self as gc, Check, Counted, Every, Found, Heap, MarkedHeap, Needs, Reaction, Registration,
 };
-use heaphound_heap::finding::Named;
+use heaphound_heap::finding::{Finding, Named, Severity};
 
 /// A detector of shapes, to be registered with a heap: it learns, or it tests.
 ///
@@ -84,7 +84,7 @@ impl Shapes {
         self
     }
 
-    /// Watches a heap until the returned value is dropped. What differs from the profile is
+    /// Watches a heap until the returned value is dropped, or until leak pruning has cut references of it. What differs from the profile is
     /// logged, unless there is another reaction, and counted ([`Heap::findings`]).
     pub fn register(self, heap: &Heap, reaction: Option<Reaction>) -> ShapeWatch {
         let state = Arc::new(Mutex::new(State {
@@ -205,6 +205,20 @@ impl Check for Watcher {
     }
 
     fn conclude(&mut self, heap: &MarkedHeap<'_>, counted: &Counted<'_>, found: &mut Found<'_>) {
+        if heap.was_pruned() {
+            // Objects that lack references only because these were cut would be learnt or told. What was
+            // told before stays.
+            found.skip();
+            let why = match self.learns {
+                true => "no longer learnt",
+                false => "no longer tested",
+            };
+            return found.add(Finding::new(
+                "shapes-not-checked",
+                Severity::Note,
+                format!("shapes are {why}: leak pruning has cut references"),
+            ));
+        }
         let Some(shapes) = counted.shapes else {
             return;
         };

@@ -13,13 +13,17 @@ pub mod callgrind;
 mod cork;
 mod deal;
 mod judge;
+mod lifetimes;
 pub mod measure;
+mod pretenure;
 mod probes;
 pub mod programs;
 #[cfg(feature = "barrier")]
 mod prune;
 pub mod recording;
 pub mod report;
+mod runs;
+mod sampling;
 mod shapeup;
 mod structures;
 mod summaries;
@@ -98,6 +102,18 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "leak pruning, sections 5 and 6: how much longer programs live that leak, and what it costs others",
         run: prune::run,
         count: None,
+    },
+    Experiment {
+        name: "sampling",
+        about: "object sampling, sections 3.2 and 4.2: what it costs, and how right what it says of sites is",
+        run: sampling::run,
+        count: Some(sampling::count),
+    },
+    Experiment {
+        name: "pretenure",
+        about: "pretenuring, section 4.3: what it saves where objects live long, and costs where they do not",
+        run: pretenure::run,
+        count: Some(pretenure::count),
     },
 ];
 

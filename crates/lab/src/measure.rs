@@ -23,6 +23,11 @@ pub fn interleave(rounds: usize, things: &mut [&mut dyn FnMut() -> Duration]) ->
 }
 
 impl Rounds {
+    /// Of times that were taken elsewhere, in seconds: for each thing those of all rounds.
+    pub fn new(times: Vec<Vec<f64>>) -> Self {
+        Self { times }
+    }
+
     /// Returns how much longer a thing takes than another, as text: the median, and where the
     /// middle half lies. `+1.2 % (+0.9 to +1.4)`
     pub fn difference(&self, thing: usize, to: usize, digits: usize) -> String {
@@ -72,4 +77,17 @@ pub fn time(f: impl FnOnce()) -> Duration {
     let begin = Instant::now();
     f();
     begin.elapsed()
+}
+
+/// Returns for how long this thread has had a processor so far. What other programs do in the meantime does not count,
+/// so that differences are less than the noise of a machine that is not idle.
+pub fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).expect("it counts from zero")
+}
+
+/// Returns the geometric mean.
+pub fn geometric_mean(ratios: &[f64]) -> f64 {
+    let sum: f64 = ratios.iter().map(|it| it.ln()).sum();
+    (sum / ratios.len() as f64).exp()
 }

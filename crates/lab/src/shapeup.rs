@@ -57,6 +57,7 @@ pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, F
             learnt: 60,
             correct: correct / part,
             bugs: bugs / part,
+            seed: 0,
         };
         judge::run(&trials, place, &mut report, progress)?;
     }

@@ -18,6 +18,9 @@ pub struct Info {
     /// The first classes, in the order asked for. Classes without instances are not
     /// among them.
     pub classes: Vec<Class>,
+    /// How exact the retained bytes of classes are: `least` or `exact`. They are not there if this is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retained: Option<&'static str>,
     /// Classes with instances that are not listed.
     pub classes_left_out: usize,
     /// Roots by kind; kinds without any are not there.
@@ -54,6 +57,9 @@ pub struct Class {
     pub bytes: u64,
     /// How many the roots reach.
     pub reachable_objects: usize,
+    /// The bytes that they retain together, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retained_bytes: Option<u64>,
 }
 
 /// Roots of a kind.

@@ -6,17 +6,21 @@
 
 use heaphound_heap::RootKind;
 use heaphound_heap::finding as heap;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::answer::{Answer, Members, Verdict};
 use crate::rules::{Rule, Rules};
-use crate::{Growth, Info, Report, Shapes, Written};
+use crate::{Compared, Diff, Dominators, Growth, Info, Report, Shapes, Suspects, Waste, Written};
 
 /// The version of the format.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Returns a report of a command as JSON. `heap` is the file that it is about.
 pub fn report(command: &str, heap: &str, report: &Report) -> String {
+    let (report, baseline) = match report {
+        Report::Compared { report, baseline } => (&**report, Some(baseline)),
+        report => (report, None),
+    };
     let body = match report {
         Report::Answer { answer, .. } => Body::Answer(AnswerJson::from(answer)),
         Report::Info(info) => Body::Info(info),
@@ -24,13 +28,19 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
         Report::Rules(rules) => Body::Rules(RulesJson::from(rules)),
         Report::Growth { growth, .. } => Body::Growth(growth),
         Report::Shapes { shapes, .. } => Body::Shapes(shapes),
+        Report::Dominators(tree) => Body::Dominators(tree),
+        Report::Suspects { suspects, .. } => Body::Suspects(suspects),
+        Report::Diff(diff) => Body::Diff(diff),
+        Report::Waste(waste) => Body::Waste(waste),
         Report::Explanation { subject, text } => {
             Body::Answer(AnswerJson::explanation(subject, text))
         }
-        Report::Formatted { .. } | Report::Bytes(_) => Body::Empty {},
+        Report::Formatted { .. } | Report::Bytes(_) | Report::Compared { .. } => Body::Empty {},
         Report::Document { json, .. } => return json.clone(),
     };
-    print(&Document::new(command, heap, body, report.findings()))
+    let mut document = Document::new(command, heap, body, report.findings());
+    document.baseline = baseline;
+    print(&document)
 }
 
 /// Returns the error of a command that could not do its job, as JSON.
@@ -54,6 +64,8 @@ struct Document<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<FindingJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<&'a Compared>,
 }
 
 /// A field named after what it holds.
@@ -66,6 +78,10 @@ enum Body<'a> {
     Rules(RulesJson<'a>),
     Growth(&'a Growth),
     Shapes(&'a Shapes),
+    Dominators(&'a Dominators),
+    Suspects(&'a Suspects),
+    Diff(&'a Diff),
+    Waste(&'a Waste),
     Error(ErrorJson<'a>),
     #[serde(untagged)]
     Empty {},
@@ -85,6 +101,7 @@ impl<'a> Document<'a> {
             heap,
             body,
             findings: findings.into_iter().map(FindingJson::from).collect(),
+            baseline: None,
         }
     }
 }
@@ -239,6 +256,14 @@ struct FindingJson<'a> {
     notes: &'a [String],
     /// Sixteen hexadecimal digits: JSON's numbers would lose some.
     fingerprint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<KnownJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct KnownJson<'a> {
+    since: &'a str,
+    reason: &'a str,
 }
 
 impl<'a> From<&'a heap::Finding> for FindingJson<'a> {
@@ -253,6 +278,10 @@ impl<'a> From<&'a heap::Finding> for FindingJson<'a> {
             collection: finding.collection,
             notes: &finding.notes,
             fingerprint: finding.fingerprint().to_string(),
+            known: finding.known.as_ref().map(|it| KnownJson {
+                since: &it.since,
+                reason: &it.reason,
+            }),
         }
     }
 }
@@ -288,6 +317,11 @@ impl<'a> From<&'a heap::Evidence> for EvidenceJson<'a> {
             path: PathJson::from(&evidence.path),
         }
     }
+}
+
+/// Serializes a path that a report has, if it has one.
+pub(crate) fn path<S: Serializer>(path: &Option<heap::Path>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(PathJson::from).serialize(to)
 }
 
 #[derive(Serialize)]

@@ -1,7 +1,9 @@
 //! Renders findings and answers.
 //!
 //! A [`Report`] is what a command produced. [`text`] renders it for a terminal and [`json`]
-//! for a program. Text shortens long paths and says so; JSON has all hops that a path lists.
+//! for a program. Text shortens long paths and says so; JSON has all hops that a path lists. [`sarif`] and
+//! [`junit`] render its findings for those who collect the results of tools and of tests; [`baseline`] marks
+//! those that are known.
 //!
 //! ```
 //! use heaphound_heap::finding::{Finding, Severity};
@@ -18,20 +20,32 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod baseline;
+pub mod diff;
+pub mod dominators;
 pub mod growth;
 pub mod info;
 pub mod json;
+pub mod junit;
 pub mod rules;
+pub mod sarif;
 pub mod shapes;
+pub mod suspects;
 pub mod text;
+pub mod waste;
 
 use heaphound_heap::finding::Finding;
 
 pub use answer::{Answer, Members, Verdict};
+pub use baseline::{Baseline, Compared};
+pub use diff::Diff;
+pub use dominators::Dominators;
 pub use growth::Growth;
 pub use info::Info;
 pub use rules::Rules;
 pub use shapes::Shapes;
+pub use suspects::Suspects;
+pub use waste::Waste;
 
 /// What a command produced.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,6 +77,19 @@ pub enum Report {
         /// How they differ from a profile.
         findings: Vec<Finding>,
     },
+    /// The tree of dominators.
+    Dominators(Dominators),
+    /// What a person should look at first.
+    Suspects {
+        /// Each, with its numbers.
+        suspects: Suspects,
+        /// The same as findings, in the same order.
+        findings: Vec<Finding>,
+    },
+    /// How two heaps differ.
+    Diff(Diff),
+    /// What a program could do without.
+    Waste(Waste),
     /// How rules are evaluated.
     Explanation {
         /// The file or the text that is explained.
@@ -86,6 +113,13 @@ pub enum Report {
     },
     /// A heap in one of its formats, for stdout. It has no form as JSON.
     Bytes(Vec<u8>),
+    /// A report whose findings were compared with those that are known.
+    Compared {
+        /// The report. What is known in it is marked.
+        report: Box<Report>,
+        /// How it differs from what is known.
+        baseline: Compared,
+    },
 }
 
 impl Report {
@@ -96,12 +130,55 @@ impl Report {
             Self::Rules(rules) => rules.findings().collect(),
             Self::Growth { findings, .. }
             | Self::Shapes { findings, .. }
+            | Self::Suspects { findings, .. }
             | Self::Formatted { findings, .. } => findings.iter().collect(),
+            Self::Compared { report, .. } => report.findings(),
             Self::Info(_)
             | Self::Written(_)
+            | Self::Dominators(_)
+            | Self::Diff(_)
+            | Self::Waste(_)
             | Self::Explanation { .. }
             | Self::Document { .. }
             | Self::Bytes(_) => Vec::new(),
+        }
+    }
+
+    /// Returns all findings, to mark those that are known.
+    pub fn findings_mut(&mut self) -> Vec<&mut Finding> {
+        match self {
+            Self::Answer { finding, .. } => finding.iter_mut().map(|it| &mut **it).collect(),
+            Self::Rules(rules) => rules.findings_mut().collect(),
+            Self::Growth { findings, .. }
+            | Self::Shapes { findings, .. }
+            | Self::Suspects { findings, .. }
+            | Self::Formatted { findings, .. } => findings.iter_mut().collect(),
+            Self::Compared { report, .. } => report.findings_mut(),
+            Self::Info(_)
+            | Self::Written(_)
+            | Self::Dominators(_)
+            | Self::Diff(_)
+            | Self::Waste(_)
+            | Self::Explanation { .. }
+            | Self::Document { .. }
+            | Self::Bytes(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the results of rules, if the report has some.
+    pub fn rules(&self) -> Option<&Rules> {
+        match self {
+            Self::Rules(rules) => Some(rules),
+            Self::Compared { report, .. } => report.rules(),
+            _ => None,
+        }
+    }
+
+    /// Returns how the report differs from what is known, if it was compared.
+    pub fn baseline(&self) -> Option<&Compared> {
+        match self {
+            Self::Compared { baseline, .. } => Some(baseline),
+            _ => None,
         }
     }
 
@@ -131,4 +208,7 @@ pub struct Written {
     pub edges: usize,
     /// Its size.
     pub file_bytes: u64,
+    /// What is not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }

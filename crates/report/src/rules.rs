@@ -1,6 +1,6 @@
 //! The results of checking rules on a heap.
 
-use heaphound_heap::finding::Finding;
+use heaphound_heap::finding::{Finding, Fingerprint};
 
 /// The results of checking rules.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -44,6 +44,16 @@ impl Rules {
         })
     }
 
+    /// Returns the same, to mark those that are known.
+    pub fn findings_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+        self.list
+            .iter_mut()
+            .filter_map(|rule| match &mut rule.verdict {
+                Verdict::Fails(finding) => Some(&mut **finding),
+                _ => None,
+            })
+    }
+
     fn count_where(&self, is_counted: impl Fn(&Verdict) -> bool) -> usize {
         let verdicts = self.list.iter().map(|rule| &rule.verdict);
         verdicts.filter(|verdict| is_counted(verdict)).count()
@@ -57,6 +67,8 @@ pub struct Rule {
     pub name: String,
     /// Its place in its file: `heap.deal:5:1`.
     pub place: String,
+    /// What is known if it does not hold.
+    pub fingerprint: Fingerprint,
     /// Whether it holds.
     pub verdict: Verdict,
     /// Why it was not checked; what a question found, in short.

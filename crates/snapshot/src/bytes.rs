@@ -1,15 +1,12 @@
 //! Reads bytes from files, pipes and devices, some of which never end.
 
-use std::fs;
 use std::io::{self, ErrorKind, Read};
 
+use crate::memory::free_memory;
 use crate::{Format, MAGIC};
 
 /// How much of an input shows whether it can be a heap.
-const SHOWS: u64 = 4096;
-
-/// Where the system does not say how much memory is free.
-const MOST_BYTES: u64 = 8 << 30;
+pub const SHOWS: u64 = 4096;
 
 /// Reads all bytes.
 ///
@@ -29,28 +26,14 @@ pub fn read_at_most(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 pub fn read_heap_bytes(mut from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.by_ref().take(SHOWS).read_to_end(&mut bytes)?;
-    if !may_be_heap(&bytes) {
-        let message = "it is neither a binary heap nor heap text";
-        return Err(io::Error::new(ErrorKind::InvalidData, message));
-    }
+    check_start(&bytes)?;
     read_on(from, &mut bytes, most)?;
     Ok(bytes)
 }
 
 /// Returns how many bytes a heap may have if nobody says so: half of the memory that is free.
 pub fn most_heap_bytes() -> u64 {
-    let number = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
-    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
-    let memory = read("/proc/meminfo");
-    let free = memory
-        .lines()
-        .find_map(|it| it.strip_prefix("MemAvailable:"));
-    let free = free
-        .and_then(number)
-        .map_or(MOST_BYTES, |kibibytes| kibibytes << 10);
-    // A container may have less than the machine.
-    let limit = number(&read("/sys/fs/cgroup/memory.max"));
-    free.min(limit.unwrap_or(u64::MAX)) / 2
+    free_memory() / 2
 }
 
 /// Reads the rest of some bytes.
@@ -66,6 +49,15 @@ fn read_on(from: impl Read, bytes: &mut Vec<u8>, most: u64) -> io::Result<()> {
     }
 }
 
+/// Returns an error if bytes cannot be the first ones of a heap.
+pub fn check_start(bytes: &[u8]) -> io::Result<()> {
+    let message = "it is neither a dump, nor a binary heap, nor heap text";
+    match may_be_heap(bytes) {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::InvalidData, message)),
+    }
+}
+
 /// Returns whether bytes can be the first ones of a heap.
 fn may_be_heap(bytes: &[u8]) -> bool {
     let is_text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
@@ -74,7 +66,7 @@ fn may_be_heap(bytes: &[u8]) -> bool {
         Err(error) => error.error_len().is_none(),
     };
     match Format::from_bytes(bytes) {
-        Format::Binary => true,
+        Format::Binary | Format::Hprof | Format::V8 => true,
         Format::Text => MAGIC.starts_with(bytes) || bytes[0] != 0 && is_text(bytes),
     }
 }

@@ -1,18 +1,22 @@
 //! Heaps in files: which format, reading and writing.
 //!
-//! Elsewhere: how files are replaced (`replace.rs`), inputs without end (`bytes.rs`).
+//! Elsewhere: how files are replaced (`replace.rs`), inputs without end (`bytes.rs`), and where bytes come from (`input.rs`).
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use heaphound_heap::snapshot::Snapshot;
 
-use crate::bytes::{most_heap_bytes, read_heap_bytes};
+use crate::hprof::is_hprof;
+use crate::input::Input;
+use crate::memory::{self, free_memory};
 use crate::replace::replace_file;
-use crate::{BinaryError, MAGIC, Progress, TextErrors};
-use crate::{read_binary, read_text, write_binary, write_text};
+use crate::{BinaryError, HprofError, MAGIC, Progress, TextErrors, V8Error};
+use crate::{is_v8, read_binary, read_hprof, read_text, read_v8};
+use crate::{write_binary, write_text, write_v8};
 
 /// How a heap is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +25,10 @@ pub enum Format {
     Text,
     /// The compact binary form: `.hhs`.
     Binary,
+    /// The dump of a JVM, which is read and not written: `.hprof`.
+    Hprof,
+    /// V8's heap snapshot, for Chrome's tools: `.heapsnapshot`.
+    V8,
 }
 
 impl Format {
@@ -30,15 +38,19 @@ impl Format {
         match extension.as_str() {
             "heap" | "txt" => Some(Self::Text),
             "hhs" => Some(Self::Binary),
+            "hprof" => Some(Self::Hprof),
+            "heapsnapshot" => Some(Self::V8),
             _ => None,
         }
     }
 
-    /// The format that a file's first bytes show. What is not binary is text.
+    /// The format that a file's first bytes show. What is nothing else is text.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        match bytes.starts_with(&MAGIC) {
-            true => Self::Binary,
-            false => Self::Text,
+        match bytes {
+            _ if bytes.starts_with(&MAGIC) => Self::Binary,
+            _ if is_hprof(bytes) => Self::Hprof,
+            _ if is_v8(bytes) => Self::V8,
+            _ => Self::Text,
         }
     }
 }
@@ -48,18 +60,56 @@ impl Format {
 pub enum ReadError {
     /// The file could not be read.
     Io(PathBuf, io::Error),
+    /// It begins as heap text may, and is not text.
+    NotHeap(PathBuf),
     /// The text has mistakes.
     Text(TextErrors),
     /// The bytes are not a heap.
     Binary(BinaryError),
+    /// The text is not a heap snapshot.
+    V8(V8Error),
+    /// The bytes are not the dump of a JVM.
+    Hprof(HprofError),
+    /// Reading takes more memory than there is.
+    TooLarge {
+        /// What the heap was called.
+        name: String,
+        /// About how many bytes of memory reading would take.
+        need: u64,
+        /// How many there are.
+        free: u64,
+    },
+}
+
+impl From<HprofError> for ReadError {
+    fn from(error: HprofError) -> Self {
+        Self::Hprof(error)
+    }
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::NotHeap(path) => {
+                let name = path.display();
+                write!(
+                    f,
+                    "{name} is neither a dump, nor a binary heap, nor heap text"
+                )
+            }
             Self::Text(errors) => errors.fmt(f),
             Self::Binary(error) => error.fmt(f),
+            Self::Hprof(error) => error.fmt(f),
+            Self::TooLarge { name, need, free } => {
+                let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
+                let (need, free) = (megabytes(*need), megabytes(*free));
+                write!(
+                    f,
+                    "{name}: reading it takes about {need} MiB of memory, and {free} MiB are free"
+                )
+            }
+            Self::V8(error) => error.fmt(f),
         }
     }
 }
@@ -73,7 +123,30 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// Reads a heap of either format. Errors call it `name`; `progress` is called about
+/// How a heap is read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Whether the plain data of dumps is kept: numbers, truths, and what strings and arrays hold. Heap text and the
+    /// binary form always keep theirs.
+    pub values: bool,
+    /// How many threads may read.
+    pub threads: usize,
+    /// How many bytes of memory reading may take.
+    pub most_memory: u64,
+}
+
+impl Default for ReadOptions {
+    /// With values, on all cores, in as much memory as is free.
+    fn default() -> Self {
+        Self {
+            values: true,
+            threads: thread::available_parallelism().map_or(1, Into::into),
+            most_memory: free_memory(),
+        }
+    }
+}
+
+/// Reads a heap of any format. Errors call it `name`; `progress` is called about
 /// once a megabyte, with the bytes that are read and the bytes of all.
 ///
 /// # Errors
@@ -82,18 +155,62 @@ pub fn read(bytes: &[u8], name: &str, progress: Progress<'_>) -> Result<Snapshot
     match Format::from_bytes(bytes) {
         Format::Text => read_text(bytes, name, progress).map_err(ReadError::Text),
         Format::Binary => read_binary(bytes, name, progress).map_err(ReadError::Binary),
+        Format::Hprof => {
+            let input = Input::memory(bytes.to_vec());
+            read_hprof(&input, name, &ReadOptions::default(), progress)
+        }
+        Format::V8 => {
+            let options = ReadOptions::default();
+            let read = read_v8(bytes, bytes.len() as u64, name, &options, progress);
+            read.map_err(ReadError::V8)
+        }
     }
 }
 
-/// Reads a file of either format.
+/// Reads a heap of any format from where its bytes are.
 ///
 /// # Errors
-/// If it cannot be read, is not a heap, or has more bytes than half of the memory that is free.
+/// If they are not a heap, or reading them takes more memory than the options allow.
+pub fn read_input(
+    input: Input,
+    name: &str,
+    options: &ReadOptions,
+    progress: Progress<'_>,
+) -> Result<Snapshot, ReadError> {
+    let io = |error| ReadError::Io(name.into(), error);
+    match Format::from_bytes(&input.start(64).map_err(io)?) {
+        Format::Hprof => read_hprof(&input, name, options, progress),
+        Format::V8 => {
+            // Node, edges and strings as they are in the file take less than what they are written in, and so does the heap.
+            memory::check(name, input.len().saturating_mul(2), options)?;
+            let read = read_v8(input.reader(0), input.len(), name, options, progress);
+            read.map_err(ReadError::V8)
+        }
+        Format::Text | Format::Binary => {
+            memory::check(name, input.len().saturating_mul(2), options)?;
+            let bytes = input.into_bytes().map_err(io)?;
+            if Format::from_bytes(&bytes) == Format::Text && std::str::from_utf8(&bytes).is_err() {
+                return Err(ReadError::NotHeap(name.into()));
+            }
+            read(&bytes, name, progress)
+        }
+    }
+}
+
+/// Reads a file of any format, which may be packed with gzip.
+///
+/// # Errors
+/// If it cannot be read, is not a heap, or takes more memory than is free.
 pub fn read_file(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Snapshot, ReadError> {
     let path = path.as_ref();
-    let bytes = File::open(path).and_then(|file| read_heap_bytes(file, most_heap_bytes()));
-    let bytes = bytes.map_err(|error| ReadError::Io(path.into(), error))?;
-    read(&bytes, &path.display().to_string(), progress)
+    let input = Input::open(path, u64::MAX);
+    let input = input.map_err(|error| ReadError::Io(path.into(), error))?;
+    read_input(
+        input,
+        &path.display().to_string(),
+        &ReadOptions::default(),
+        progress,
+    )
 }
 
 /// Writes a heap to a file, as [`replace_file`] does. Returns how many bytes were written.
@@ -122,6 +239,11 @@ fn write_into(
     match format {
         Format::Text => write_text(heap, &mut out, progress)?,
         Format::Binary => write_binary(heap, &mut out, progress)?,
+        Format::V8 => write_v8(heap, &mut out, progress)?,
+        Format::Hprof => {
+            let message = "dumps of JVMs are read, and not written";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
     }
     out.flush()?;
     Ok(out.bytes)

@@ -12,7 +12,7 @@
 //! use, [`access`] reads and writes their fields without knowing the class.
 //!
 //! Besides, what several crates' tests share: [`dice`], how many [`cases`] there are, random
-//! [`heaps`], and the slow [`twins`] of probes; behind features what needs more than a heap in
+//! [`heaps`], dumps of JVMs ([`hprof`]) and snapshots of V8 ([`v8`]) byte by byte, and the slow [`twins`] of probes; behind features what needs more than a heap in
 //! memory: texts and their meaning (`deal`), the schema of findings (`schema`), and all that runs
 //! on a live heap (`live`).
 #![forbid(unsafe_code)]
@@ -20,7 +20,9 @@
 pub mod cases;
 pub mod dice;
 pub mod heaps;
+pub mod hprof;
 pub mod twins;
+pub mod v8;
 
 #[allow(
     missing_docs,

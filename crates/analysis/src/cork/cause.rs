@@ -25,10 +25,10 @@ use heaphound_heap::root::RootKind;
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::{ClassId, ClassInfo};
 
-use super::Candidate;
 use super::census::{ByPath, Census, Container, Containers, MOST_CLASSES, Step, Walk, Wanted};
 use super::growth::{courses, growth, held, monotone};
 use super::rank::{DECAY, Rank};
+use super::{Candidate, ENOUGH};
 
 /// A structure that grows.
 #[derive(Clone, PartialEq, Debug)]
@@ -189,7 +189,9 @@ impl Causes {
                 let courses = courses.clone();
                 let mut class = Grown::new(it.class, name, &walk, &containers, courses, &lists);
                 class.again = known;
-                class.waits = !known && !self.at_once && lists.len() < CENSUSES - 1;
+                // Who asks for less patience does not wait.
+                let patient = it.censuses >= ENOUGH && !self.at_once;
+                class.waits = !known && patient && lists.len() < CENSUSES - 1;
                 class.at_once = self.at_once;
                 grown.push(class);
                 *self.tries.entry(it.class).or_default() += 1;
@@ -476,13 +478,15 @@ impl Grown {
             let steps = volumes.windows(2).map(|it| it[1].saturating_sub(it[0]));
             let least = steps.clone().min().unwrap_or(0);
             let largest = steps.max().unwrap_or(0);
+            let rest = bytes.saturating_sub(largest) as f64;
             let is_steady = least > 0 && largest as f64 <= STEADY * bytes as f64;
             End {
                 path,
                 bytes,
                 beside: true,
                 is_room: self.holds_references && more(course) <= 0,
-                is_spike: bytes.saturating_sub(largest) as f64 <= BESIDE_LARGEST * bytes as f64,
+                // A single step says nothing.
+                is_spike: volumes.len() > 2 && rest <= BESIDE_LARGEST * bytes as f64,
                 is_steady: is_steady && volumes.len() >= CENSUSES,
             }
         };

@@ -147,7 +147,8 @@ impl Backbones {
         let mut list = now.list.clone();
         let gone = self.list.iter();
         let gone = gone.filter(|it| now.place(it.class).is_none() && !lives(summary, it));
-        list.extend(gone);
+        let raises = |it: &Backbone| it.through.map(|through| (through, it.family));
+        list.extend(gone.filter(|it| raises(it).is_none_or(|it| now.may_raise(it, summary))));
         list.sort_unstable();
         let before = std::mem::replace(self, Self::new(list, summary, classes, ids));
         for it in &self.list {
@@ -186,6 +187,7 @@ impl Backbones {
         now.list.iter().all(known)
             && now.beside.iter().all(is_looked_at)
             && self.list.iter().all(stays)
+            && self.raising.iter().all(|&it| now.may_raise(it, summary))
             && now
                 .list
                 .iter()
@@ -284,6 +286,12 @@ impl Backbones {
         const LEAST: u64 = 1 << 20;
         let slots = self.to_arrays.iter().filter(|it| it.1).count() as u64;
         LEAST + slots.saturating_mul(self.array_bytes)
+    }
+
+    /// Returns whether it changes nothing that a class raises the degrees of a family: it does so anyhow, or has
+    /// no objects. What once lay between objects that are gone may live on, as the part of another class.
+    fn may_raise(&self, raising: (ClassId, ClassId), summary: &Summary) -> bool {
+        self.raising.binary_search(&raising).is_ok() || summary.class(raising.0).objects == 0
     }
 
     fn agrees(&self, class: ClassId, now: &Self, summary: &Summary, ids: &SlotIds) -> bool {

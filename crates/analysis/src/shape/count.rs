@@ -184,6 +184,14 @@ pub enum HashSum {
     /// Of all objects, each as often as an element has nothing directly before it in the array that a
     /// slot refers to. `gaps of .children`
     Gaps(SlotName),
+    /// Of the objects that one comes back to by following a slot, but for those that refer to themselves.
+    /// `rings of .parent`
+    Rings(SlotName),
+    /// Of the objects whose slot refers to one that another array holds. `strays of .parent`
+    Strays(SlotName),
+    /// Of the arrays that hold each object of the structure once, and that have a null before an element.
+    /// `gaps of holders`
+    HolderGaps,
     /// Of (target, source) over the references of a slot. `back by .prev`
     Backward(Referrer),
     /// Of (source, target) over the references of a slot. `by .next`
@@ -198,6 +206,11 @@ impl HashSum {
     /// Returns whether a person would write it on the right side.
     pub(super) fn is_right(&self) -> bool {
         matches!(self, Self::Objects | Self::Backward(_))
+    }
+
+    /// Returns whether it is found by following references after marking (`walks.rs`).
+    pub(super) fn is_walked(&self) -> bool {
+        matches!(self, Self::Rings(_) | Self::Strays(_) | Self::HolderGaps)
     }
 
     /// Returns whether it is of pairs of objects.
@@ -220,6 +233,9 @@ impl fmt::Display for HashSum {
             Self::Length(slot) => write!(f, "length of .{slot}"),
             Self::HeadLength(slot) => write!(f, "length of heads' .{slot}"),
             Self::Gaps(slot) => write!(f, "gaps of .{slot}"),
+            Self::Rings(slot) => write!(f, "rings of .{slot}"),
+            Self::Strays(slot) => write!(f, "strays of .{slot}"),
+            Self::HolderGaps => f.write_str("gaps of holders"),
             Self::Backward(slot) => write!(f, "back by {slot}"),
             Self::Forward(slot) => write!(f, "by {slot}"),
             Self::BesideBack(slots) => write!(f, "back beside {slots}"),
@@ -233,7 +249,7 @@ impl FromStr for HashSum {
 
     fn from_str(text: &str) -> Result<Self, String> {
         type Make = fn(&str) -> HashSum;
-        let forms: [(&str, Make); 10] = [
+        let forms: [(&str, Make); 12] = [
             ("from .", |slot| HashSum::Sources(slot.into())),
             ("to ", |slot| HashSum::Targets(slot.into())),
             ("itself by .", |slot| HashSum::Itself(slot.into())),
@@ -242,6 +258,8 @@ impl FromStr for HashSum {
                 HashSum::HeadLength(slot.into())
             }),
             ("gaps of .", |slot| HashSum::Gaps(slot.into())),
+            ("rings of .", |slot| HashSum::Rings(slot.into())),
+            ("strays of .", |slot| HashSum::Strays(slot.into())),
             ("back by ", |slot| HashSum::Backward(slot.into())),
             ("by ", |slot| HashSum::Forward(slot.into())),
             ("back beside ", |slots| HashSum::BesideBack(slots.into())),
@@ -250,6 +268,7 @@ impl FromStr for HashSum {
         match text {
             "all" => return Ok(Self::Objects),
             "heads" => return Ok(Self::Heads),
+            "gaps of holders" => return Ok(Self::HolderGaps),
             _ => {}
         }
         let found = forms.iter().find_map(|(start, make)| {
@@ -330,6 +349,10 @@ mod tests {
             "by List. ",
             "beside .next&from",
             "back beside Edge.next&from",
+            "gaps of .children",
+            "rings of .parent",
+            "strays of .parent",
+            "gaps of holders",
         ] {
             assert_eq!(text.parse::<HashSum>().unwrap().to_string(), text);
         }

@@ -42,16 +42,24 @@ fn search(learnt: &Relations<HashSum>, mut terms: Vec<&HashSum>) -> Vec<Relation
     let is_never = |term: &&HashSum| points.iter().all(|point| number(point, term) == 0);
     let never = terms.iter().copied().filter(is_never);
     // Other things that never were may come with other sizes.
-    let never = never.filter(|term| matches!(term, HashSum::Gaps(_)));
+    let never = never.filter(|term| match term {
+        HashSum::Gaps(_) => true,
+        HashSum::Rings(slot) | HashSum::Strays(slot) => has_chains(learnt, term, Some(slot)),
+        HashSum::HolderGaps => has_chains(learnt, term, None),
+        _ => false,
+    });
     let mut chosen: Vec<_> = never
         .map(|term| Relation::of([(term.clone(), 1)]))
         .collect();
-    terms.retain(|term| !is_never(term));
+    terms.retain(|term| !is_never(term) && !term.is_walked());
     if terms.len() > MOST_SUMS || points.is_empty() {
         return chosen;
     }
     let mut independent = Echelon::new(terms.len(), std::iter::empty());
     let mut choose = |mut relation: Relation<HashSum>| {
+        if compares_lengths_with_objects(&relation) {
+            return;
+        }
         let is_back = |it: &&HashSum| matches!(it, HashSum::Backward(_));
         if 2 * relation.terms.keys().filter(is_back).count() > relation.terms.len() {
             relation.terms = mirrored(&relation.terms);
@@ -114,6 +122,13 @@ fn search(learnt: &Relations<HashSum>, mut terms: Vec<&HashSum>) -> Vec<Relation
     chosen
 }
 
+/// Returns whether a length stands for a number of objects: all arrays that were seen are of one length, and a head
+/// that has none yet would break it.
+fn compares_lengths_with_objects(relation: &Relation<HashSum>) -> bool {
+    let is_length = |it: &HashSum| matches!(it, HashSum::Length(_) | HashSum::HeadLength(_));
+    relation.terms.keys().any(is_length) && relation.terms.values().any(|it| it.abs() != 1)
+}
+
 /// Returns whether a matching was seen often enough to be believed: at every point, or of many objects. Some of what it
 /// is about may be rare, and where there is none of it the matching says nothing.
 fn is_supported(learnt: &Relations<HashSum>, relation: &Relation<HashSum>) -> bool {
@@ -125,6 +140,22 @@ fn is_supported(learnt: &Relations<HashSum>, relation: &Relation<HashSum>) -> bo
     let objects: i64 = sums.iter().map(|it| it / OF_AN_OBJECT).sum();
     let is_everywhere = sums.len() == learnt.points();
     sums.len() >= ENOUGH_POINTS && (is_everywhere || objects >= ENOUGH_OBJECTS)
+}
+
+/// Returns whether there were enough objects where rings, strays or gaps were looked for: if along a slot, such
+/// that refer to others.
+fn has_chains(learnt: &Relations<HashSum>, walked: &HashSum, slot: Option<&SlotName>) -> bool {
+    let looked = learnt.kept().filter(|point| point.contains_key(walked));
+    let chained = looked.map(|point| {
+        let sum = |of: HashSum| number(point, &of);
+        let sum = match slot {
+            Some(slot) => sum(HashSum::Sources(slot.clone())) - sum(HashSum::Itself(slot.clone())),
+            None => sum(HashSum::Objects),
+        };
+        sum / OF_AN_OBJECT
+    });
+    let chained: Vec<i64> = chained.filter(|&it| it > 0).collect();
+    chained.len() >= ENOUGH_POINTS && chained.iter().sum::<i64>() >= ENOUGH_OBJECTS
 }
 
 /// Returns the same about pairs the other way round.
@@ -241,7 +272,24 @@ pub(super) fn is_measured(relation: &Relation<HashSum>, measure: &Measure) -> bo
         | HashSum::Length(slot)
         | HashSum::HeadLength(slot)
         | HashSum::Gaps(slot) => is_read(&own(slot)),
+        HashSum::Rings(_) | HashSum::Strays(_) | HashSum::HolderGaps => {
+            measure.matches.contains_key(term)
+        }
     })
+}
+
+/// Returns whether a slot is the inverse of another, or one of the structure is the inverse of all others together.
+/// The slot's name is given as its own class has it, and as others have it.
+pub(super) fn has_inverse(measure: &Measure, own: &SlotName, full: &SlotName) -> bool {
+    let sums = &measure.matches;
+    let [own, full] = [Referrer::Own(own.clone()), Referrer::Other(full.clone())];
+    let forth = [own, full].into_iter().map(HashSum::Forward);
+    let Some(forth) = forth.filter_map(|it| sums.get(&it)).next() else {
+        return false;
+    };
+    let is_back =
+        |(sum, value): (&HashSum, &u64)| matches!(sum, HashSum::Backward(_)) && value == forth;
+    sums.iter().any(is_back) || leads_back(measure)
 }
 
 /// Returns whether one slot of the structure is the inverse of all others together.

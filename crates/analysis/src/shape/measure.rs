@@ -7,7 +7,7 @@ use heaphound_heap::trace::Traceable;
 use heaphound_heap::{ClassId, ClassInfo};
 
 use super::{Backbone, Backbones, Degrees, HashSum, Role, Sums};
-use super::{degrees, degrees_on, sums, sums_on};
+use super::{degrees, degrees_on, sums, sums_on, walk, walks};
 use crate::slot::{SlotIds, SlotName};
 use crate::summary::{Summary, summarize, summarize_on};
 
@@ -122,7 +122,7 @@ pub fn measure(
 /// Returns the measures of all backbones of a view, counted on this thread.
 pub fn measure_view<T: Traceable>(view: &T) -> Vec<Measure> {
     let count = |backbones: &Backbones| (degrees(view, backbones), sums(view, backbones));
-    measure_with(view.classes(), &summarize(view), count)
+    measure_with(view, &summarize(view), count)
 }
 
 /// Returns the measures of all backbones of a view that can be shared, counted on several
@@ -132,16 +132,21 @@ pub fn measure_view_on<T: Traceable + Sync>(view: &T, threads: usize) -> Vec<Mea
         let degrees = degrees_on(view, backbones, threads);
         (degrees, sums_on(view, backbones, threads))
     };
-    measure_with(view.classes(), &summarize_on(view, threads), count)
+    measure_with(view, &summarize_on(view, threads), count)
 }
 
-fn measure_with(
-    classes: &[ClassInfo],
+fn measure_with<T: Traceable>(
+    view: &T,
     summary: &Summary,
     count: impl Fn(&Backbones) -> (Vec<Degrees>, Sums),
 ) -> Vec<Measure> {
+    let classes = view.classes();
     let ids = SlotIds::new(classes);
     let backbones = Backbones::find(summary, classes, &ids);
     let (degrees, sums) = count(&backbones);
-    measure(summary, classes, &ids, &backbones, &degrees, Some(&sums))
+    let mut measures = measure(summary, classes, &ids, &backbones, &degrees, Some(&sums));
+    walk(view, &backbones, &ids, &mut measures, |class| {
+        walks::instances(view, class)
+    });
+    measures
 }

@@ -8,7 +8,8 @@
 //!    degree that always the same number of objects have, at most two, is a *quirk*; any
 //!    other is a range of percentages. There are also exact linear [`Relation`]s of counts, such as
 //!    "a singly linked list has one `next` fewer than nodes", and of [`Sums`] of hashes, such as
-//!    "`prev` is the inverse of `next`".
+//!    "`prev` is the inverse of `next`". What only a walk
+//!    through many objects can tell is added to these sums: that chains end (`walks.rs`).
 //! 4. Testing: [`Profile::test`] returns how a measure differs from the profile.
 //!
 //! Names of what is counted are in `count.rs`; which kind of structure it looks like is
@@ -27,6 +28,7 @@ mod profile;
 mod relation;
 mod sums;
 mod violation;
+mod walks;
 
 pub use backbone::{Backbone, Backbones, Leads, Role};
 pub use classify::{Shape, shape_of};
@@ -34,8 +36,9 @@ pub use count::{Count, Degree, HashSum, Number, Referrer, Side};
 pub use degree::{DegreeCounters, Degrees, Distribution, degrees, degrees_on};
 pub use measure::{Measure, measure, measure_view, measure_view_on};
 pub use metric::{Metric, Percent};
-pub use offender::{extent, offenders, show_offenders};
+pub use offender::{extent, offenders, show_offenders, shown};
 pub use profile::{Invariants, Profile};
 pub use relation::{Relation, Relations};
 pub use sums::{Link, SumCounters, Sums, Trait, sums, sums_on};
 pub use violation::{Broken, Violation, findings};
+pub use walks::walk;

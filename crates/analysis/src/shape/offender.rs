@@ -7,10 +7,10 @@ use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Reached, Search, named};
 use heaphound_heap::trace::Traceable;
 
-use super::sums;
 use super::{
     Backbones, Broken, Count, Degree, HashSum, Metric, Referrer, Relation, Side, Violation,
 };
+use super::{sums, walks};
 use crate::slot::{SlotIds, SlotName};
 use crate::summary::live;
 
@@ -28,10 +28,8 @@ pub fn show_offenders<T: Traceable>(
 ) {
     let class = &finding.objects[0].class;
     let own = violations.iter().filter(|it| it.class == *class);
-    let few = |it| offenders(view, backbones, it, MOST_OFFENDERS);
-    let mut objects: Vec<T::Object> = own.flat_map(few).collect();
-    objects.sort_unstable();
-    objects.dedup();
+    let own: Vec<&Violation> = own.collect();
+    let mut objects = shown(view, backbones, &own);
     objects.truncate(MOST_SHOWN);
     if objects.is_empty() {
         let note = format!("somewhere in the objects of {class}: none of them differs for itself");
@@ -53,6 +51,25 @@ pub fn show_offenders<T: Traceable>(
     }
 }
 
+/// Returns objects that cause some of the violations of a class, a few for each. A ring is shown only if nothing else
+/// is: who comes into it need not be wrong where others certainly are.
+pub fn shown<T: Traceable>(
+    view: &T,
+    backbones: &Backbones,
+    violations: &[&Violation],
+) -> Vec<T::Object> {
+    let few = |it: &&Violation| offenders(view, backbones, it, MOST_OFFENDERS);
+    let (rings, others): (Vec<&Violation>, Vec<&Violation>) =
+        violations.iter().partition(|it| it.broken.is_ring());
+    let mut objects: Vec<T::Object> = others.iter().flat_map(few).collect();
+    if objects.is_empty() {
+        objects = rings.iter().flat_map(few).collect();
+    }
+    objects.sort_unstable();
+    objects.dedup();
+    objects
+}
+
 /// Returns how many objects of a class differ from what was true of each of them.
 pub fn extent<T: Traceable>(view: &T, backbones: &Backbones, violations: &[Violation]) -> usize {
     let differ = |it| offenders(view, backbones, it, usize::MAX);
@@ -65,7 +82,8 @@ pub fn extent<T: Traceable>(view: &T, backbones: &Backbones, violations: &[Viola
 ///
 /// - No object has a degree: those that have it.
 /// - A matching is broken: those for which it does not hold; of pairs, first those that are in
-///   most of them; of what is beside each other, those that have most to do with them.
+///   most of them; of what is beside each other, those that have most to do with them; of chains that must end, those
+///   where one comes into a ring.
 /// - Each object's slot refers to something: those whose slot is null.
 ///
 /// Of anything else there are objects that are right and look the same. None of them is shown.
@@ -98,7 +116,8 @@ pub fn offenders<T: Traceable>(
         }
         Broken::Match { relation, .. } => {
             let defects = sums::defects(view, backbones, place, &relation.terms);
-            defects.into_keys().collect()
+            let walked = walks::in_relation(view, backbones, place, relation);
+            defects.into_keys().chain(walked).collect()
         }
         Broken::Relation { relation, .. } => match full_slot(relation) {
             Some(slot) => {

@@ -54,6 +54,9 @@ const SCHEMA_VERSION: u32 = 3;
 /// The percentages of smaller structures mean nothing, and any count of theirs is a quirk.
 const LEAST_INSTANCES: u64 = 16;
 
+/// So many objects of a structure may have a degree that was never seen.
+const MOST_BY_CHANCE: u64 = 2;
+
 impl Default for Profile {
     fn default() -> Self {
         Self {
@@ -245,9 +248,13 @@ impl Invariants {
     }
 
     fn test(&self, measure: &Measure) -> Vec<Violation> {
-        let broken = self.broken_degrees(measure);
-        let broken = broken.chain(self.broken_relations(measure));
-        let broken = broken.chain(self.broken_matches(measure));
+        let exact = self.broken_relations(measure);
+        let exact: Vec<Broken> = exact.chain(self.broken_matches(measure)).collect();
+        let degrees = self.broken_degrees(measure);
+        // What a few objects have may be rare and right. It is told beside what cannot be.
+        let degrees = degrees.filter(|it| !exact.is_empty() || !self.is_slight(it));
+        let degrees: Vec<Broken> = degrees.collect();
+        let broken = degrees.into_iter().chain(exact);
         let violation = |broken| Violation {
             class: measure.class.clone(),
             looked_like: self.looks_like,
@@ -258,7 +265,10 @@ impl Invariants {
 
     fn broken_degrees(&self, measure: &Measure) -> impl Iterator<Item = Broken> {
         let instances = measure.instances;
-        let tested = Degree::all().filter(move |_| instances >= LEAST_INSTANCES);
+        // What was seen at one size alone says nothing about others.
+        let is_seen = |(least, most): (u64, u64)| least < most || instances == most;
+        let is_tested = instances >= LEAST_INSTANCES && self.instances.is_some_and(is_seen);
+        let tested = Degree::all().filter(move |_| is_tested);
         // How long an array is, is plain data.
         let tested = tested.filter(|it| !measure.is_array || it.side == Side::In);
         tested.filter_map(move |degree| {
@@ -274,6 +284,22 @@ impl Invariants {
                 instances,
             })
         })
+    }
+
+    /// Returns whether so few objects have a degree that nobody had that chance may have done it: that the
+    /// last of a chain has nothing else to refer to. In a larger structure there may be more of them. That there
+    /// has always been one is not by chance.
+    fn is_slight(&self, broken: &Broken) -> bool {
+        let most = self.instances.map_or(1, |it| it.1.max(1));
+        match broken {
+            &Broken::Degree {
+                expected: Metric::Quirk(0),
+                count,
+                instances,
+                ..
+            } => count <= MOST_BY_CHANCE * instances.div_ceil(most),
+            _ => false,
+        }
     }
 
     fn broken_relations(&self, measure: &Measure) -> impl Iterator<Item = Broken> {

@@ -230,6 +230,10 @@ impl Learnable for Count {
         let mut chosen: Vec<Relation<Count>> = Vec::new();
         let mut independent = Echelon::new(counts.len(), std::iter::empty());
         let mut choose = |relation: Relation<Count>| {
+            // What never was may come with another size: a tree of one node has one that nobody refers to.
+            if relation.terms.len() < 2 {
+                return false;
+            }
             let holds = learnt.basis.iter().all(|point| relation.value(point) == 0);
             let new = holds && independent.add(&row(&counts, &relation.terms));
             if new {

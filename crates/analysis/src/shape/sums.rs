@@ -217,7 +217,7 @@ fn finish<T: Traceable>(
 }
 
 /// Returns a number for an object: the same in every process, unlike that of a map.
-fn number(object: impl Hash) -> u64 {
+pub(super) fn number(object: impl Hash) -> u64 {
     FixedState::default().hash_one(object)
 }
 

@@ -63,6 +63,12 @@ impl Broken {
         }
     }
 
+    /// Returns whether a chain does not end.
+    pub(super) fn is_ring(&self) -> bool {
+        let is_ring = |it: &HashSum| matches!(it, HashSum::Rings(_));
+        matches!(self, Self::Match { relation, .. } if relation.terms.keys().any(is_ring))
+    }
+
     /// Returns what should be.
     pub fn expected(&self) -> String {
         match self {
@@ -130,6 +136,12 @@ fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
             Broken::Degree { degree, .. } => notes.push(format!("{degree}: {difference}")),
             Broken::Match { relation, .. } => {
                 notes.push(format!("not true of each: {relation}"));
+                slots.extend(relation.terms.keys().filter_map(|sum| match sum {
+                    HashSum::Rings(slot) | HashSum::Strays(slot) => {
+                        Some(format!("{}.{slot}", violation.class))
+                    }
+                    _ => None,
+                }));
             }
             Broken::Relation { relation, .. } => {
                 notes.push(difference);

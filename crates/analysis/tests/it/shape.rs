@@ -113,8 +113,7 @@ fn exact_relations_and_words() {
         doubly linked list
         .data = instances
         .next + Structure.head = instances
-        .prev + Structure.head = instances
-        in=0 = 0"#]],
+        .prev + Structure.head = instances"#]],
     );
     check(
         |n, dice| Structure::random_tree(n, false, dice),
@@ -130,8 +129,7 @@ fn exact_relations_and_words() {
         binary tree with parent pointers
         .data = instances
         .parent + Structure.root = instances
-        .left + .right + Structure.root = instances
-        in=0 = 0"#]],
+        .left + .right + Structure.root = instances"#]],
     );
     check(
         |n, _| Structure::complete_tree(n, true),
@@ -139,8 +137,7 @@ fn exact_relations_and_words() {
         binary tree with parent pointers
         .data = instances
         .parent + Structure.root = instances
-        .left + .right + Structure.root = instances
-        in=0 = 0"#]],
+        .left + .right + Structure.root = instances"#]],
     );
     let maps = learn(40, |dice| hash_map(size(dice), dice, 0));
     check_learnt(

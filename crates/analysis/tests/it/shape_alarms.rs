@@ -5,7 +5,7 @@ use crate::structures;
 use heaphound_analysis::shape::{Backbones, Profile, measure_view, offenders, shape_of};
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::summarize;
-use heaphound_heap::snapshot::{ObjectId, SnapshotBuilder};
+use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
 use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{Root, RootKind};
 use structures::{Dice, NODE, Structure, learn_structure};
@@ -410,4 +410,104 @@ fn nodes_that_are_right_do_not_offend() {
         let right = |it: &ObjectId| (2..199).contains(&it.0);
         assert!(!shown.iter().any(right), "{violation:?}: {shown:?}");
     }
+}
+
+/// Trees whose nodes know their parents, of these sizes, each held by a root.
+fn trees(sizes: &[u32]) -> Snapshot {
+    let mut builder = SnapshotBuilder::default();
+    let tree = builder.add_class("Tree", None, &["root"]);
+    let node = builder.add_class("Node", None, &["left", "right", "parent"]);
+    for (number, &size) in (0..).zip(sizes) {
+        let holder = builder.add_object(tree, 16);
+        builder.add_root(
+            Root::new(RootKind::Static, &format!("tree{number}")),
+            holder,
+        );
+        if size > 0 {
+            builder.add_edge(Place::Field(0), ObjectId(holder.0 + 1));
+        }
+        // As in a heap of numbers: the children of n are 2n + 1 and 2n + 2.
+        for n in 0..size {
+            builder.add_object(node, 24);
+            let at = |n: u32| ObjectId(holder.0 + 1 + n);
+            let children = (0..2).zip([2 * n + 1, 2 * n + 2]);
+            for (field, child) in children.filter(|it| it.1 < size) {
+                builder.add_edge(Place::Field(field), at(child));
+            }
+            if n > 0 {
+                builder.add_edge(Place::Field(2), at((n - 1) / 2));
+            }
+        }
+    }
+    builder.finish().unwrap()
+}
+
+/// Tries of words over six letters, of these numbers of nodes: a node has its array once it has a child.
+fn tries(sizes: &[u32]) -> Snapshot {
+    let mut builder = SnapshotBuilder::default();
+    let trie = builder.add_class("Trie", None, &["root"]);
+    let node = builder.add_class("Node", None, &["children"]);
+    let array = builder.add_array_class("Node[]");
+    for (number, &size) in (0..).zip(sizes) {
+        let holder = builder.add_object(trie, 16);
+        builder.add_root(
+            Root::new(RootKind::Static, &format!("trie{number}")),
+            holder,
+        );
+        builder.add_edge(Place::Field(0), ObjectId(holder.0 + 1));
+        // A node, and its array behind it if it has children: those of n are 3n + 1 to 3n + 3.
+        let has_children = |n: u32| 3 * n + 1 < size;
+        let place =
+            |n: u32| holder.0 + 1 + n + (0..n).filter(|&it| has_children(it)).count() as u32;
+        for n in 0..size {
+            let own = builder.add_object(node, 16);
+            assert_eq!(own.0, place(n));
+            if has_children(n) {
+                builder.add_edge(Place::Field(0), ObjectId(own.0 + 1));
+                builder.add_object(array, 40);
+                builder.set_length(6);
+                for child in (3 * n + 1..=3 * n + 3).filter(|&it| it < size) {
+                    let letter = (child * 7 + child / 3) % 2 + 2 * ((child - 1) % 3);
+                    builder.add_edge(Place::Element(letter), ObjectId(place(child)));
+                }
+            }
+        }
+    }
+    builder.finish().unwrap()
+}
+
+/// Learns from some heaps, and returns what is said of another.
+fn alarms(learnt: &[Snapshot], tested: &Snapshot) -> Vec<String> {
+    let mut profile = Profile::default();
+    for heap in learnt {
+        profile.learn(&measure_view(heap));
+    }
+    let violations = profile.test(&measure_view(tested));
+    violations.iter().map(|it| it.broken.to_string()).collect()
+}
+
+/// Nobody refers to the only node of a tree, which has no parent. That no node was ever so says nothing.
+#[test]
+fn a_tree_of_one_node_beside_a_large_one_raises_no_alarm() {
+    let learnt: Vec<Snapshot> = (0..40).map(|n| trees(&[20 + 3 * n, 2 + n])).collect();
+    for sizes in [[50, 1], [1, 50], [0, 70], [1, 1]] {
+        assert_eq!(alarms(&learnt, &trees(&sizes)), [""; 0], "{sizes:?}");
+    }
+}
+
+/// All arrays have six elements, so that six times the number of nodes is a number of elements. An empty trie has
+/// no array.
+#[test]
+fn a_length_that_is_always_the_same_stands_for_nothing() {
+    let learnt: Vec<Snapshot> = (0..40).map(|n| tries(&[20 + 3 * n, 4 + n])).collect();
+    for sizes in [[60, 1], [1, 60], [2, 90]] {
+        assert_eq!(alarms(&learnt, &tries(&sizes)), [""; 0], "{sizes:?}");
+    }
+}
+
+/// How many nodes have two children depends on the size, and may be one by chance.
+#[test]
+fn one_size_says_nothing_about_others() {
+    let learnt = [trees(&[17])];
+    assert_eq!(alarms(&learnt, &trees(&[18])), [""; 0]);
 }

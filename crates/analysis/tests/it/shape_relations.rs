@@ -11,19 +11,19 @@ use heaphound_heap::{Root, RootKind};
 use crate::structures::Dice;
 
 /// A heap in the making: classes with their slots, or none for arrays, and objects with what they refer to.
-struct Plan {
-    classes: &'static [(&'static str, &'static [&'static str])],
-    objects: Vec<(usize, Vec<Option<usize>>)>,
+pub struct Plan {
+    pub classes: &'static [(&'static str, &'static [&'static str])],
+    pub objects: Vec<(usize, Vec<Option<usize>>)>,
 }
 
 impl Plan {
-    fn add(&mut self, class: usize, slots: Vec<Option<usize>>) -> usize {
+    pub fn add(&mut self, class: usize, slots: Vec<Option<usize>>) -> usize {
         self.objects.push((class, slots));
         self.objects.len() - 1
     }
 
     /// Returns the heap, with the last object as its root.
-    fn build(&self) -> Snapshot {
+    pub fn build(&self) -> Snapshot {
         let mut builder = SnapshotBuilder::default();
         let classes: Vec<_> = self
             .classes
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-fn learn(make: fn(usize) -> Plan) -> Profile {
+pub fn learn(make: fn(usize) -> Plan) -> Profile {
     let mut profile = Profile::default();
     for n in [20, 33, 8, 51, 27, 64, 5, 40, 18, 71, 90, 36] {
         profile.learn(&measure_view(&make(n).build()));
@@ -64,7 +64,7 @@ fn learn(make: fn(usize) -> Plan) -> Profile {
 }
 
 /// Tests a heap. Returns what is broken, and who is shown.
-fn test(profile: &Profile, heap: &Snapshot) -> (usize, Vec<ObjectId>) {
+pub fn test(profile: &Profile, heap: &Snapshot) -> (usize, Vec<ObjectId>) {
     let violations = profile.test(&measure_view(heap));
     let ids = SlotIds::new(heap.classes());
     let backbones = Backbones::find(&summarize(heap), heap.classes(), &ids);
@@ -184,4 +184,46 @@ fn no_length_of_an_array_raises_an_alarm() {
         let (broken, _) = test(&profile, &tables(40, small).build());
         assert_eq!(broken, 0, "{small} rows");
     }
+}
+
+/// Three nodes in a list, all in an array, and perhaps somebody who goes through the array to itself.
+fn outlived(has_through: bool) -> Snapshot {
+    let mut plan = Plan {
+        classes: &[
+            ("Node", &["next"]),
+            ("Through", &["all"]),
+            ("Object[]", &[]),
+        ],
+        objects: Vec::new(),
+    };
+    for before in [None, Some(0), Some(1)] {
+        plan.add(0, vec![before]);
+    }
+    let mut all = vec![Some(0), Some(1), Some(2)];
+    if has_through {
+        all.push(Some(plan.add(1, vec![Some(4)])));
+    }
+    plan.add(2, all);
+    plan.build()
+}
+
+#[test]
+fn a_class_that_outlives_those_who_went_through_it_raises_no_degree() {
+    let heaps = [outlived(true), outlived(false)];
+    let ids = SlotIds::new(heaps[0].classes());
+    let [before, now] = heaps.each_ref().map(summarize);
+    let classes = heaps[0].classes();
+    let mut learnt = Backbones::find(&before, classes, &ids);
+    let found = Backbones::find(&now, classes, &ids);
+    let [node, array] = ["Node", "Object[]"].map(|name| {
+        let class = classes.iter().find(|it| it.name == name);
+        class.unwrap().id
+    });
+    let elements = ids.at(array, Place::Element(0));
+    assert!(learnt.raises(elements, node).is_some());
+    assert!(found.raises(elements, node).is_none());
+    assert!(!learnt.cover(&found, &now, &ids));
+    learnt.learn(&found, &now, classes, &ids);
+    assert!(learnt.cover(&found, &now, &ids));
+    assert!(learnt.raises(elements, node).is_none());
 }

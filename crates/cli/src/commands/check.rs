@@ -7,7 +7,7 @@ use heaphound_deal::check::compile_rules;
 use heaphound_deal::datum::Datum;
 use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
 use heaphound_deal::resolved::Resolved;
-use heaphound_deal::verdict::{Answer, Verdict};
+use heaphound_deal::verdict::{Answer, Verdict, finding_of};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
@@ -15,6 +15,8 @@ use heaphound_report::rules::{self, Rule, Rules};
 
 use crate::asker::Asker;
 use crate::bindings::Bindings;
+use crate::built_in;
+use crate::findings::Findings;
 use crate::input;
 use crate::listing::count_of;
 use crate::names::{Names, nearest};
@@ -35,6 +37,8 @@ Examples:
   heaphound check shop.hhs --rules heap.deal
   heaphound check shop.hhs --rules heap.deal --bind d=static:orders --bind limit=17
   heaphound check shop.hhs --rules a.deal --rules b.deal --only links-agree --verbose
+  heaphound check shop.hhs --rules heap.deal --baseline heap.baseline --format sarif > heap.sarif
+  heaphound check app.heapsnapshot --rules node
   heaphound check shop.hhs 'assertion(forall Order x: x.customer != null)'
   heaphound check shop.hhs 'query Order x: x.total > 1000 select x.customer limit 5'")]
 pub struct Args {
@@ -45,7 +49,7 @@ pub struct Args {
     #[arg(required_unless_present = "rules")]
     text: Option<String>,
 
-    /// A file of rules. May be given several times.
+    /// A file of rules, or the name of rules that are built in: `node`. May be given several times.
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
 
@@ -68,6 +72,9 @@ pub struct Args {
     /// Exit as if rules that could not be checked were not there.
     #[arg(long)]
     allow_unchecked: bool,
+
+    #[command(flatten)]
+    pub findings: Findings,
 }
 
 impl Args {
@@ -160,7 +167,11 @@ fn sources(args: &Args) -> Result<Vec<Source>, Problem> {
     let mut sources = Vec::new();
     for path in &args.rules {
         let name = path.display().to_string();
-        sources.push(Source::new(name, input::read_text(path)?));
+        let text = match built_in::rules(path) {
+            Some(text) => text.into(),
+            None => input::read_text(path)?,
+        };
+        sources.push(Source::new(name, text));
     }
     let statement = |text: &String| Source::new("statement".into(), text.clone());
     sources.extend(args.text.iter().map(statement));
@@ -246,6 +257,7 @@ fn result(
             .clone()
             .unwrap_or_else(|| short(&source.text, rule)),
         place: format!("{}:{line}:{column}", source.name),
+        fingerprint: finding_of(rule, &source.text).fingerprint(),
         verdict: rules::Verdict::Holds,
         message: String::new(),
         listed: Vec::new(),

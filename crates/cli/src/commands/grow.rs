@@ -14,6 +14,7 @@ use heaphound_report::Report;
 use heaphound_report::growth::{self, Close, Difference, Differences, Growth};
 
 use crate::cores::cores;
+use crate::findings::Findings;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
@@ -67,6 +68,9 @@ pub struct Args {
     /// How many classes the table lists.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
+
+    #[command(flatten)]
+    pub findings: Findings,
 }
 
 impl Args {
@@ -120,7 +124,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let mut known: Option<(String, BTreeSet<String>)> = None;
     for (number, path) in (1..).zip(&args.heaps) {
         let file = path.display().to_string();
-        let heap = input::read_heap(path, progress)?;
+        let heap = input::read_edges(path, progress)?;
         let names = classes_of(&heap);
         if let Some((before, classes)) = &known {
             check_program(before, classes, &file, &names)?;
@@ -226,7 +230,7 @@ fn findings(
     if !wanted.is_empty() {
         let earlier = args.heaps.len().saturating_sub(cork::CENSUSES);
         for path in &args.heaps[earlier..args.heaps.len() - 1] {
-            let before = input::read_heap(path, progress)?;
+            let before = input::read_edges(path, progress)?;
             progress.of("looking for what grows", || {
                 causes.count(&before, &wanted, series.classes());
             });

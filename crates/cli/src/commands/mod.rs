@@ -6,13 +6,18 @@
 //! - `Args::heap`: the file with the heap, which JSON documents name; empty if there is none;
 //! - `run`: does the work and returns a report. It prints nothing.
 //!
+//! A command that can be run in CI has a field with [`Findings`], which the table names behind it.
+//!
 //! Elsewhere: how reports look (`heaphound_report`), printing (`output.rs`), exit codes
 //! (`exit.rs`).
 
 mod check;
 mod convert;
 mod deal;
+mod diff;
+mod dominators;
 mod eval;
+mod export;
 mod grow;
 mod info;
 mod lab;
@@ -20,18 +25,21 @@ mod path;
 mod probe;
 mod shapes;
 mod summary;
+mod suspects;
+mod waste;
 
 use std::path::Path;
 
 use clap::Subcommand;
 use heaphound_report::Report;
 
+use crate::findings::Findings;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
 /// Makes the subcommands of the command line from the table of commands.
 macro_rules! commands {
-    ($($module:ident => $Variant:ident,)*) => {
+    ($($module:ident => $Variant:ident $(($findings:ident))?,)*) => {
         #[derive(Subcommand)]
         pub enum Command {
             $($Variant($module::Args),)*
@@ -52,6 +60,13 @@ macro_rules! commands {
                 }
             }
 
+            /// Returns what becomes of its findings, if that can be chosen.
+            pub fn findings(&self) -> Option<&Findings> {
+                match self {
+                    $(Self::$Variant(_args) => findings!(_args $($findings)?),)*
+                }
+            }
+
             /// Does the work and returns what is to be printed.
             pub fn run(&self, progress: &Progress) -> Result<Report, Problem> {
                 match self {
@@ -62,17 +77,31 @@ macro_rules! commands {
     };
 }
 
+macro_rules! findings {
+    ($args:ident) => {
+        None
+    };
+    ($args:ident $findings:ident) => {
+        Some(&$args.$findings)
+    };
+}
+
 // In the order of `heaphound --help`.
 commands! {
     probe => Probe,
     eval => Eval,
-    check => Check,
+    check => Check(findings),
     deal => Deal,
     path => Path,
     info => Info,
-    grow => Grow,
-    shapes => Shapes,
+    dominators => Dominators,
+    suspects => Suspects(findings),
+    diff => Diff,
+    waste => Waste,
+    grow => Grow(findings),
+    shapes => Shapes(findings),
     summary => Summary,
     convert => Convert,
+    export => Export,
     lab => Lab,
 }

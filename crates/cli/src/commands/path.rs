@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use heaphound_analysis::merged::merged;
 use heaphound_heap::Root;
-use heaphound_heap::finding::{Evidence, Finding, Severity};
+use heaphound_heap::finding::{Evidence, Finding, Severity, group};
 use heaphound_heap::path::{Origin, Search, Trail, named};
 use heaphound_heap::probe::Probes;
 use heaphound_heap::root::{Part, RootSet};
@@ -14,6 +15,7 @@ use heaphound_report::answer::{Amount, Kind};
 use heaphound_report::{Answer, Members, Report, Verdict};
 
 use crate::input;
+use crate::listing::count_of;
 use crate::names::Names;
 use crate::problem::Problem;
 use crate::progress::Progress;
@@ -26,12 +28,13 @@ Examples:
   heaphound path shop.hhs Order#17
   heaphound path shop.hhs Order#17 --from thread:worker-1
   heaphound path shop.hhs Order#17 --from static:shop --avoid OrderTable
-  heaphound path shop.hhs Order#17 --count 10")]
+  heaphound path shop.hhs Order#17 --count 10
+  heaphound path shop.hhs Order --merge")]
 pub struct Args {
     /// The heap to read; `-` is stdin.
     heap: PathBuf,
 
-    /// The object to which paths lead.
+    /// The object to which paths lead; with --merge, also a class: all its instances.
     object: String,
 
     /// Where paths start, if not at any root: a thread (thread:x), an object, a root.
@@ -46,6 +49,15 @@ pub struct Args {
     /// twice do not count.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
+
+    /// Merge paths that lead through the same classes, and say how many there are: of the shortest
+    /// paths to all instances of a class or, with --count, of the paths to an object.
+    #[arg(long)]
+    merge: bool,
+
+    /// How many merged paths to show.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "merge")]
+    limit: usize,
 }
 
 impl Args {
@@ -61,20 +73,60 @@ enum Start<'h> {
     Object(ObjectId, Option<&'h Root>),
 }
 
+impl Start<'_> {
+    /// Returns the object that it is, if it is one.
+    fn object(&self) -> Vec<ObjectId> {
+        match self {
+            Self::Object(object, _) => vec![*object],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns where a search starts, given [`Start::object`].
+    fn origin<'a>(&'a self, object: &'a [ObjectId]) -> Origin<'a, ObjectId> {
+        match self {
+            Self::Anywhere => Origin::Roots(RootSet::All),
+            Self::Thread(thread) => Origin::Roots(RootSet::Thread(thread, Part::Both)),
+            Self::Object(..) => Origin::Objects(object),
+        }
+    }
+}
+
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read_heap(&args.heap, progress)?;
     let names = Names::of(&heap);
-    let object = names.object(&args.object)?;
     let avoid = names.list(&args.avoid)?;
     let start = start_of(args.from.as_deref(), &names)?;
-    let found = progress.of("searching", || {
+    if args.merge && args.count.is_none() {
+        let targets = names.instances(&args.object)?;
+        let answer = progress.of("searching", || merge(&heap, args, &start, &avoid, &targets));
+        return Ok(Report::Answer {
+            answer,
+            finding: None,
+        });
+    }
+    let object = names.object(&args.object)?;
+    let mut found = progress.of("searching", || {
         search(&heap, &start, &avoid, object, args.count)
     });
-    let evidence = found
-        .trails
-        .iter()
-        .map(|trail| Evidence::way(trail.describe(&heap)));
-    let evidence: Vec<Evidence> = evidence.collect();
+    let paths = found.trails.iter().map(|trail| trail.describe(&heap));
+    let mut evidence: Vec<Evidence> = match args.merge {
+        false => paths.map(Evidence::way).collect(),
+        true => {
+            let groups = group(paths.collect()).into_iter();
+            groups
+                .map(|(count, path)| Evidence::group(count, path))
+                .collect()
+        }
+    };
+    let count = found.trails.len();
+    if args.merge && evidence.len() > args.limit {
+        let left_out = evidence.len() - args.limit;
+        found
+            .notes
+            .push(format!("{left_out} merged paths are not shown"));
+        evidence.truncate(args.limit);
+    }
     let to = named(&heap, object).to_string();
     let around = match avoid.is_empty() {
         true => String::new(),
@@ -89,7 +141,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         Start::Object(object, None) => heap.name_of(*object),
         Start::Object(_, Some(root)) => root.short(),
     };
-    let message = match evidence.len() {
+    let message = match count {
         0 => format!("no path leads from {from} to {to}{around}"),
         1 if args.count.is_none() => format!("a path from {from} to {to}{around}"),
         1 => format!("1 path from {from} to {to}{around}"),
@@ -107,7 +159,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         verdict: Verdict::Set {
             members: Members {
                 of: Kind::Paths,
-                count: evidence.len(),
+                count,
                 listed: Vec::new(),
             },
             expected: Some(Amount::Nonempty),
@@ -118,6 +170,56 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     };
     let finding = finding.map(Box::new);
     Ok(Report::Answer { answer, finding })
+}
+
+/// Returns how instances of a class are held, merged by the classes on the way.
+fn merge(
+    heap: &Snapshot,
+    args: &Args,
+    start: &Start<'_>,
+    avoid: &[ObjectId],
+    targets: &[ObjectId],
+) -> Answer {
+    let object = start.object();
+    let search = Search {
+        from: start.origin(&object),
+        avoid,
+    };
+    let found = merged(heap, &search, targets, args.limit);
+    let reached = targets.len() - found.unreached;
+    let mut notes = Vec::new();
+    if found.unreached > 0 {
+        notes.push(format!("{} are not reached", count_of(found.unreached)));
+    }
+    if found.left_out > 0 {
+        notes.push(format!("{} merged paths are not shown", found.left_out));
+    }
+    let ways = found.ways.into_iter();
+    let evidence: Vec<Evidence> = ways
+        .map(|(count, path)| Evidence::group(count, path))
+        .collect();
+    let all = evidence.len() + found.left_out;
+    let s = if all == 1 { "" } else { "s" };
+    Answer {
+        question: "path".into(),
+        arguments: vec![args.object.clone()],
+        asker: None,
+        verdict: Verdict::Set {
+            members: Members {
+                of: Kind::Paths,
+                count: all,
+                listed: Vec::new(),
+            },
+            expected: None,
+        },
+        message: format!(
+            "{all} merged path{s} to {} of {}",
+            count_of(reached),
+            args.object
+        ),
+        evidence,
+        notes,
+    }
 }
 
 fn start_of<'h>(from: Option<&str>, names: &Names<'h>) -> Result<Start<'h>, Problem> {
@@ -144,16 +246,11 @@ fn search(
     object: ObjectId,
     count: Option<u32>,
 ) -> Found {
-    let object_of_start = match start {
-        Start::Object(object, _) => vec![*object],
-        _ => Vec::new(),
+    let object_of_start = start.object();
+    let search = Search {
+        from: start.origin(&object_of_start),
+        avoid,
     };
-    let from = match start {
-        Start::Anywhere => Origin::Roots(RootSet::All),
-        Start::Thread(thread) => Origin::Roots(RootSet::Thread(thread, Part::Both)),
-        Start::Object(..) => Origin::Objects(&object_of_start),
-    };
-    let search = Search { from, avoid };
     let probes = Probes::of(heap);
     let mut notes = Vec::new();
     let mut trails = match count {

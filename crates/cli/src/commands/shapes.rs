@@ -14,6 +14,7 @@ use heaphound_report::Report;
 use heaphound_report::shapes::{Learnt, Shapes, Structure, Tested};
 
 use crate::cores::cores;
+use crate::findings::Findings;
 use crate::input;
 use crate::output;
 use crate::problem::Problem;
@@ -42,6 +43,9 @@ pub struct Args {
     /// Test whether what a profile says is true of this heap.
     #[arg(long, value_name = "PROFILE")]
     test: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub findings: Findings,
 }
 
 impl Args {
@@ -63,7 +67,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         (None, Some(path)) => Some(read_profile(path)?.ok_or_else(|| missing(path))?),
         (None, None) => None,
     };
-    let heap = input::read_heap(&args.heap, progress)?;
+    let heap = input::read_edges(&args.heap, progress)?;
     let threads = cores();
     let mut measures = progress.of("measuring", || measure_view_on(&heap, threads));
     measures.sort_by_key(|it| std::cmp::Reverse(it.volume_bytes));

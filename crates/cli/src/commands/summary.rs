@@ -57,7 +57,7 @@ enum Graph {
 }
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    let heap = input::read_heap(&args.heap, progress)?;
+    let heap = input::read_edges(&args.heap, progress)?;
     let threads = cores();
     let summary = progress.of("counting", || summarize_on(&heap, threads));
     let classes = heap.classes();

@@ -40,23 +40,23 @@ fn what_is_no_heap_is_named() {
     here.check(
         "info blank.heap",
         expect![[r#"
-        blank.heap
-          the heap has no objects
-                       objects  bytes
-          objects            0      0
-          reachable          0      0
-          unreachable        0      0
-          0 edges
+            blank.heap
+              the heap has no objects
+                           objects  bytes
+              objects            0      0
+              reachable          0      0
+              unreachable        0      0
+              0 edges
 
-          classes (0)  bytes  objects  reachable
-          none
+              classes (0)  bytes  objects  reachable  retained ≥
+              none
 
-          roots  count
-          none
+              roots  count
+              none
 
-          threads  stack roots  thread object
-          none
-    "#]],
+              threads  stack roots  thread object
+              none
+        "#]],
     );
     here.check(
         "probe blank.heap is-heap Node#1",
@@ -94,7 +94,7 @@ fn what_is_no_heap_is_named() {
     here.check(
         "info noise.hhs",
         expect![[r#"
-            error: noise.hhs is neither a binary heap nor heap text
+            error: noise.hhs is neither a dump, nor a binary heap, nor heap text
             exit code 2
         "#]],
     );
@@ -148,7 +148,7 @@ fn what_cannot_be_written_is_named() {
         "convert web.heap web.what",
         expect![[r#"
         error: the name web.what does not tell a format
-          use .heap, .txt or .hhs, or `--to text|binary`
+          use .heap, .txt, .hhs or .heapsnapshot, or `--to text|binary|v8`
         exit code 2
     "#]],
     );

@@ -14,7 +14,7 @@ fn the_guide_shows_what_commands_print() {
     let directory = std::env::temp_dir().join(format!("heaphound-guide-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
     let orders = (1..=5).map(|day| format!("orders-{day}.heap"));
-    let files = ["web.heap", "web.deal"].map(String::from);
+    let files = ["web.heap", "web.deal", "waste.heap"].map(String::from);
     for file in files.into_iter().chain(orders) {
         let from = here.join("tests/heaps").join(&file);
         fs::copy(from, directory.join(file)).unwrap();

@@ -112,14 +112,14 @@ fn inputs_without_end_are_refused() {
         (
             "$H info /dev/zero",
             expect![[r#"
-                error: /dev/zero is neither a binary heap nor heap text
+                error: /dev/zero is neither a dump, nor a binary heap, nor heap text
                 exit code 2
             "#]],
         ),
         (
             "$H grow web.heap web.heap - < /dev/urandom",
             expect![[r#"
-                error: - is neither a binary heap nor heap text
+                error: - is neither a dump, nor a binary heap, nor heap text
                 exit code 2
             "#]],
         ),
@@ -448,11 +448,11 @@ fn columns_are_counted_as_terminals_do() {
         .map(str::trim)
         .collect();
     expect![[r#"
-        classes (4)  bytes  objects  reachable
-        Plain            8        1          1
-        éte              8        1          1
-        tab\u{9}         8        1          1
-        漢字             8        1          1"#]]
+        classes (4)  bytes  objects  reachable  retained ≥
+        Plain            8        1          1           8
+        éte              8        1          1           8
+        tab\u{9}         8        1          1           8
+        漢字             8        1          1           8"#]]
     .assert_eq(&table.join("\n"));
     here.write("wrong.heap", "root main -> \"漢字\"#1, 漢字\n");
     check(
@@ -533,7 +533,7 @@ fn texts_from_other_systems_are_read() {
         &here,
         "$H info utf16.heap",
         expect![[r#"
-            error: utf16.heap is neither a binary heap nor heap text
+            error: utf16.heap is neither a dump, nor a binary heap, nor heap text
             exit code 2
         "#]],
     );

@@ -5,20 +5,28 @@
 
 mod answers;
 mod check;
+mod ci;
 mod deal;
+mod done;
+mod dumps;
 mod eval;
+mod export;
 mod files;
 mod folder;
 mod grow;
 mod grow_bed;
 mod guide;
 mod hostile;
+mod jdk;
 mod json;
 mod lab;
 mod large_heaps;
 mod names;
+mod node;
 mod paths;
 mod probes;
+mod redact;
+mod retained;
 mod shapes;
 
 use std::path::Path;

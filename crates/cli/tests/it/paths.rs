@@ -277,92 +277,92 @@ fn info_tells_what_there_is() {
     check(
         "info web.heap",
         expect![[r#"
-        web.heap
-                       objects  bytes
-          objects           23    312
-          reachable         22    296
-          unreachable        1     16
-          19 edges
+            web.heap
+                           objects  bytes
+              objects           23    312
+              reachable         22    296
+              unreachable        1     16
+              19 edges
 
-          classes (16)  bytes  objects  reachable
-          Task             48        3          3
-          Connection       32        2          2
-          Locals           32        2          2
-          Thread           32        2          2
-          Connection[]     24        1          1
-          Buffer           16        2          2
-          Orphan           16        1          0
-          Pair             16        1          1
-          Pool             16        1          1
-          Request          16        1          1
-          Session          16        1          1
-          Socket           16        2          2
-          Config            8        1          1
-          Log               8        1          1
-          Twice             8        1          1
-          User              8        1          1
+              classes (16)  bytes  objects  reachable  retained ≥
+              Task             48        3          3          48
+              Connection       32        2          2          48
+              Locals           32        2          2          32
+              Thread           32        2          2          64
+              Connection[]     24        1          1          24
+              Buffer           16        2          2          16
+              Orphan           16        1          0           0
+              Pair             16        1          1          24
+              Pool             16        1          1          40
+              Request          16        1          1          24
+              Session          16        1          1          24
+              Socket           16        2          2          16
+              Config            8        1          1           8
+              Log               8        1          1           8
+              Twice             8        1          1           8
+              User              8        1          1           8
 
-          roots          count
-          static             3
-          thread-object      2
-          thread             3
-          handle             1
+              roots          count
+              static             3
+              thread-object      2
+              thread             3
+              handle             1
 
-          threads  stack roots  thread object
-          idle               0           none
-          main               1       Thread#1
-          worker             2       Thread#2
-    "#]],
+              threads  stack roots  thread object
+              idle               0           none
+              main               1       Thread#1
+              worker             2       Thread#2
+        "#]],
     );
     check(
         "info web.heap --sort count --limit 2",
         expect![[r#"
-        web.heap
-                       objects  bytes
-          objects           23    312
-          reachable         22    296
-          unreachable        1     16
-          19 edges
+            web.heap
+                           objects  bytes
+              objects           23    312
+              reachable         22    296
+              unreachable        1     16
+              19 edges
 
-          classes (16)  bytes  objects  reachable
-          Task             48        3          3
-          Buffer           16        2          2
-          … and 14 more
+              classes (16)  bytes  objects  reachable  retained ≥
+              Task             48        3          3          48
+              Buffer           16        2          2          16
+              … and 14 more
 
-          roots          count
-          static             3
-          thread-object      2
-          thread             3
-          handle             1
+              roots          count
+              static             3
+              thread-object      2
+              thread             3
+              handle             1
 
-          threads  stack roots  thread object
-          idle               0           none
-          main               1       Thread#1
-          worker             2       Thread#2
-    "#]],
+              threads  stack roots  thread object
+              idle               0           none
+              main               1       Thread#1
+              worker             2       Thread#2
+        "#]],
     );
     check(
         "info names.heap --sort name",
         expect![[r#"
-        names.heap
-                       objects  bytes
-          objects            5     72
-          reachable          4     56
-          unreachable        1     16
-          3 edges
+            names.heap
+                           objects  bytes
+              objects            5     72
+              reachable          4     56
+              unreachable        1     16
+              3 edges
 
-          classes (4)               bytes  objects  reachable
-          Map<K, V>                    48        3          2
-          handle::Entry                 8        1          1
-          java.util.HashMap$Node[]     16        1          1
+              classes (4)               bytes  objects  reachable  retained ≥
+              Map<K, V>                    48        3          2          32
+              handle::Entry                 8        1          1           8
+              java.util.HashMap$Node[]     16        1          1          16
 
-          roots   count
-          static      2
-          thread      2
-          handle      1
+              roots   count
+              static      2
+              thread      2
+              handle      1
 
-          threads  stack roots  thread object
-          main               2           none
-    "#]],
+              threads  stack roots  thread object
+              main               2           none
+        "#]],
     );
 }

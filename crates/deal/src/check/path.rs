@@ -1,5 +1,7 @@
 //! Paths: variables and the fields behind them.
 
+use heaphound_heap::{ClassInfo, RootKind};
+
 use super::kinds::Kinds;
 use super::{Bound, Checker, Class, Term};
 use crate::diagnostic::Diagnostic;
@@ -252,6 +254,30 @@ impl Checker<'_> {
         Some((path, found))
     }
 
+    /// The static root that an expression names with all its dots, if there is one.
+    fn dotted_static(&self, expr: &Expr) -> Option<HostName> {
+        if self.scope.statics.is_empty() {
+            return None;
+        }
+        let mut fields = Vec::new();
+        let mut first = expr;
+        while let ExprKind::Field(of, field) = &first.kind {
+            fields.push(field.text.as_str());
+            first = of;
+        }
+        let ExprKind::Host(HostName::Root { kind, name, index }) = &first.kind else {
+            return None;
+        };
+        let parts = std::iter::once(name.as_str()).chain(fields.into_iter().rev());
+        let name = parts.collect::<Vec<_>>().join(".");
+        let is_there = *kind == RootKind::Static && self.scope.statics.contains(name.as_str());
+        is_there.then_some(HostName::Root {
+            kind: *kind,
+            name,
+            index: *index,
+        })
+    }
+
     /// An expression that must be a path.
     pub(super) fn path(&mut self, expr: &Expr) -> Option<(Path, Kinds)> {
         match &expr.kind {
@@ -259,7 +285,10 @@ impl Checker<'_> {
                 self.name(name, expr.span)
             }
             ExprKind::Host(name) => self.host_name(name, expr.span),
-            ExprKind::Field(of, field) => self.field(of, field, expr.span),
+            ExprKind::Field(of, field) => match self.dotted_static(expr) {
+                Some(name) => self.host_name(&name, expr.span),
+                None => self.field(of, field, expr.span),
+            },
             ExprKind::Element(of, index) => self.element(of, *index, expr.span),
             _ => match self.term(expr) {
                 Term::Value(Operand::Path(path), kinds) => Some((path, kinds)),
@@ -314,7 +343,7 @@ impl Checker<'_> {
         };
         for (taken, &step) in path.steps.iter().enumerate() {
             let always = match path.start {
-                Start::Variable(id) if taken == 0 => self.all_have(id.0 as usize, step),
+                Start::Variable(id) if taken == 0 => self.can_all_read(id.0 as usize, step),
                 _ => false,
             };
             if always {
@@ -335,15 +364,20 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether all objects of a quantifier's range have what a step goes to.
-    fn all_have(&self, quantifier: usize, step: Step) -> bool {
+    /// Whether all objects of a quantifier's range have what a step goes to, and can read it: a reference may
+    /// have been cut.
+    fn can_all_read(&self, quantifier: usize, step: Step) -> bool {
         let Step::Field(id) = step else {
             return false;
         };
         let range = &self.quantifiers[quantifier].classes;
         let places = &self.resolved.fields[id.0 as usize].places;
         let mut classes = self.scope.classes.iter();
-        !range.is_all()
-            && classes.all(|it| !range.has(it.id) || places[it.id.0 as usize - 1].is_some())
+        let can_read = |class: &ClassInfo| match places[class.id.0 as usize - 1] {
+            Some(FieldPlace::Field(index)) => !class.fields[index as usize].kind.is_slot(),
+            Some(FieldPlace::Length) => true,
+            None => false,
+        };
+        !range.is_all() && classes.all(|it| !range.has(it.id) || can_read(it))
     }
 }

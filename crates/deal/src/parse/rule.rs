@@ -7,8 +7,9 @@ use super::expr::can_be_variable;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::lexer::TokenKind;
 use crate::syntax::{
-    Assertion, AssertionKind, BinaryOp, Expr, ExprKind, Fold, GcAssertion, GcAssertionKind, Item,
-    Let, Limit, Name, Optional, Query, Rule, Select, Severity, Statement, Target,
+    Assertion, AssertionKind, BinaryOp, Constant, Expr, ExprKind, Fold, GcAssertion,
+    GcAssertionKind, Item, Let, Limit, Name, Optional, Query, Rule, Select, Severity, Statement,
+    Target,
 };
 
 /// The names of GC assertions.
@@ -212,7 +213,16 @@ impl Parser<'_> {
         let start = self.span();
         let has_more = self.is_class_start(1);
         let only = has_more && self.eat_word("only");
-        let what = self.binary(6).expr;
+        // `char[]` would be an element of something else, and `reach[](x)` is a call.
+        let n = self.behind_class(1);
+        let is_array = self.is_class_part(0) && self.is_nth(n - 1, "]") && !self.is_nth(n, "(");
+        let what = match is_array {
+            true => {
+                let Name { span, text } = self.class();
+                Expr::new(span, ExprKind::Constant(Constant::Text(text)))
+            }
+            false => self.binary(6).expr,
+        };
         let span = self.since(start);
         Target { span, only, what }
     }

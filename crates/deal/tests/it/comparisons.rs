@@ -275,3 +275,68 @@ fn a_label_that_nobody_gives_spoils_only_what_asks_for_it() {
     assert_eq!(given[0].verdict, Verdict::Holds);
     assert!(matches!(given[1].verdict, Verdict::NotChecked(_)));
 }
+
+const PRUNED: &str = "\
+class Node { next ->, other ->, data: i32 }
+class Nodes { [] -> }
+root main -> Node#1, Node#2, Nodes#3
+Node#1 { next -> cut, other -> Node#2, data = 1 }
+Node#2 { next -> Node#1, data = 2 }
+Nodes#3 [ cut, null, Node#2 ]";
+
+/// Of a reference that was cut nobody knows where it led, but that it was not null: an object whose slot
+/// is read counts on neither side.
+#[test]
+fn what_was_cut_is_neither_null_nor_anything_else() {
+    for formula in [
+        "forall Node x: x.next != null",
+        "forall Node x: x.next == Node#1",
+        "forall Node x: x.next.data == 1",
+        "!(exists Node x: x.next == null)",
+        "!(exists Node x: x.next != Node#1)",
+        "!(exists Node x: x.next == Node#2)",
+        "!(exists Node x: x.next == x)",
+        "forall Node x: x.next instanceof Node",
+        "!(exists Node x: x.next == x.other)",
+        "!(exists Node x: x.next.next == null)",
+        "exists Node x: x.other == null && x.data == 2",
+        "forall Nodes x: x[1] == null",
+        "forall Nodes x: x[0] == null",
+        "forall Nodes x: x[0] != null",
+        "!(exists Nodes x: x[0] == null || x[0] != null)",
+    ] {
+        check(PRUNED, formula, true, 0);
+    }
+    for formula in [
+        "forall Node x: x.next == null",
+        "exists Node x: x.next == null",
+        "exists Node x: x.data == 1 && x.next != null",
+    ] {
+        check(PRUNED, formula, false, 0);
+    }
+}
+
+#[test]
+fn what_was_cut_outside_all_variables_is_not_checked() {
+    let heap = read(PRUNED);
+    for text in [
+        "assertion(forall Node x: Node#1.next == null)",
+        "assertion(exists Node x: x == Node#1.next)",
+        "Node#1.next == null",
+        "Node#1.next != null",
+        "Nodes#3[0] == null",
+    ] {
+        let Verdict::NotChecked(why) = &judged(&heap, text)[0].verdict else {
+            panic!("{text} was checked");
+        };
+        assert!(
+            why.reason.contains("was pruned or invalidated"),
+            "{}",
+            why.reason
+        );
+    }
+    assert_eq!(
+        judged(&heap, "Node#1.other.next == Node#1")[0].verdict,
+        Verdict::Holds
+    );
+}

@@ -99,21 +99,21 @@ fn dereferences_are_listed_once() {
         expect![[r#"
             relation 0: Variable("d") / ;
             0: forall x of Node, SubNode, inside None
-               dereferences x.next(.prev), x.next.prev(.items), x.next.prev.items([1])
+               dereferences x(.next), x.next(.prev), x.next.prev(.items), x.next.prev.items([1])
             outside: 
         "#]],
     );
 }
 
 #[test]
-fn comparing_with_null_is_no_dereference() {
+fn comparing_with_null_reads_the_slot_and_nothing_behind_it() {
     check(
         "assertion(forall Node x: x.next != null)",
         expect![[r#"
-        0: forall x of Node, SubNode, inside None
-           dereferences 
-        outside: 
-    "#]],
+            0: forall x of Node, SubNode, inside None
+               dereferences x(.next)
+            outside: 
+        "#]],
     );
 }
 
@@ -156,9 +156,9 @@ fn a_path_belongs_to_its_variables_quantifier() {
         "forall Node x: exists Node y: x.next.next == y.prev.prev || d.next.next == y; d.next == null",
         expect![[r#"
             0: forall x of Node, SubNode, inside None
-               dereferences x.next(.next)
+               dereferences x(.next), x.next(.next)
             1: exists y of Node, SubNode, inside Some(0)
-               dereferences y.prev(.prev)
+               dereferences y(.prev), y.prev(.prev)
             outside: Variable("d")(.next), Variable("d").next(.next)
             outside: Variable("d")(.next)
         "#]],
@@ -171,7 +171,7 @@ fn elements_of_inline_arrays_are_fields() {
         "assertion(forall Node x: x.cell[1].next == x)",
         expect![[r#"
             0: forall x of Node, SubNode, inside None
-               dereferences x.cell[1](.next)
+               dereferences x(.cell[1]), x.cell[1](.next)
             outside: 
         "#]],
     );
@@ -182,10 +182,10 @@ fn what_a_query_selects_is_dereferenced() {
     check(
         "query Node x: true select x.next.prev",
         expect![[r#"
-        0: { x of Node, SubNode, inside None
-           dereferences x.next(.prev)
-        outside: 
-    "#]],
+            0: { x of Node, SubNode, inside None
+               dereferences x(.next), x.next(.prev)
+            outside: 
+        "#]],
     );
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use heaphound_deal::bind::Binder;
 use heaphound_deal::check::{Scope, compile};
 use heaphound_deal::datum::Datum;
-use heaphound_deal::evaluate::{Evaluation, evaluate_all};
+use heaphound_deal::evaluate::{Evaluated, Evaluation, evaluate_all};
 use heaphound_deal::plan::Plans;
 use heaphound_deal::resolved::{Resolved, Statement};
 use heaphound_deal::traverse::{Outcome, Setting, Texts, Traversal};
@@ -172,6 +172,20 @@ fn shown(outcome: &Outcome<ObjectId>) -> BTreeMap<u32, BTreeSet<ObjectId>> {
         .collect()
 }
 
+/// What some texts come to together.
+fn evaluate_texts(heap: &Snapshot, texts: &[&str]) -> Evaluated<ObjectId> {
+    let scope = Scope::new(heap.classes());
+    let resolved = texts.iter().map(|it| compile("it", it, &scope).unwrap());
+    let resolved: Vec<Resolved> = resolved.collect();
+    let binder = Binder::of(heap);
+    let bindings: Vec<_> = resolved.iter().map(|it| binder.bind_present(it)).collect();
+    let each = texts.iter().zip(&resolved).zip(&bindings);
+    let evaluations: Vec<_> = each
+        .map(|((text, resolved), bindings)| Evaluation::new(heap, resolved, text, bindings))
+        .collect();
+    evaluate_all(&evaluations)
+}
+
 /// What some texts come to is the same whether they are evaluated one by one or all at once, and
 /// all at once takes no more traversals.
 #[test]
@@ -224,18 +238,7 @@ fn texts_whose_relations_lead_to_the_same_objects_make_one_traversal() {
     builder.add_root(Root::new(RootKind::Static, "other"), other);
     let heap = builder.finish().unwrap();
     let count = |texts: &[&str]| {
-        let scope = Scope::new(heap.classes());
-        let resolved = texts.iter();
-        let resolved: Vec<Resolved> = resolved
-            .map(|it| compile("it", it, &scope).unwrap())
-            .collect();
-        let binder = Binder::of(&heap);
-        let bindings: Vec<_> = resolved.iter().map(|it| binder.bind_present(it)).collect();
-        let each = texts.iter().zip(&resolved).zip(&bindings);
-        let evaluations: Vec<_> = each
-            .map(|((text, resolved), bindings)| Evaluation::new(&heap, resolved, text, bindings))
-            .collect();
-        let evaluated = evaluate_all(&evaluations);
+        let evaluated = evaluate_texts(&heap, texts);
         let all = evaluated.judged.iter().flatten();
         assert!(all.into_iter().all(|it| it.verdict == Verdict::Holds));
         evaluated.traversals
@@ -255,6 +258,34 @@ fn texts_whose_relations_lead_to_the_same_objects_make_one_traversal() {
         1
     );
     assert_eq!(count(&[]), 0);
+}
+
+/// A rule that asks for no relation shares a traversal with one that does. Its paths are the shortest all the
+/// same, and do not go around what the other rule excludes.
+#[test]
+fn another_rules_exclusions_change_no_path() {
+    let heap = heaphound_snapshot::read(
+        b"class Node { next ->, data: i32 }
+         root static:a -> Node#1
+         root main -> Node#2
+         Node#1 { next -> Node#3, data = 0 }
+         Node#2 { next -> Node#3, data = 0 }
+         Node#3 { data = 7 }",
+        "heap",
+        &mut |_, _| {},
+    )
+    .unwrap();
+    let small = "assertion(forall Node x: x.data < 7)";
+    let around = "assertion(forall Node x: reach[/static:a](x) -> x.data < 8)";
+    let path = |texts: &[&str]| {
+        let evaluated = evaluate_texts(&heap, texts);
+        let Verdict::Fails(finding) = &evaluated.judged[0][0].verdict else {
+            panic!("it holds");
+        };
+        finding.evidence[0].path.to_string()
+    };
+    assert_eq!(path(&[small]), "static:a → Node#1 .next → Node#3");
+    assert_eq!(path(&[small, around]), path(&[small]));
 }
 
 #[test]

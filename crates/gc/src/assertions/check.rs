@@ -3,7 +3,8 @@
 //! What needs it is counted while the heap is marked; when that is done, and what has died is
 //! forgotten, every assertion is looked at:
 //!
-//! - **dead**: an entry that is still there is a violation;
+//! - **dead**: an entry that is still there is a violation; and one whose object hangs on references that leak pruning cuts
+//!   in this collection: as long as they were there, it was reachable;
 //! - **unshared**: edges that led again to a marked object whose header has the unshared bit were listed
 //!   while marking; what was started from, stacks and handles, is taken off;
 //! - **instances, volume**: counted while marking, where the trace word of the class says so;
@@ -17,8 +18,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::assertion::{
-    self, AssertionKind, Breach, Described, Description, Excess, Limit, Slots, Stated, Violation,
-    describe_class, not_checked,
+    self, AssertionKind, Breach, Described, Description, Excess, Limit, NotChecked, Slots, Stated,
+    Violation, describe_class, not_checked,
 };
 use heaphound_heap::finding::{Finding, Fingerprint};
 use heaphound_heap::view::HeapView;
@@ -28,7 +29,7 @@ use super::{Assertions, ClassAssertion, Forced, Standing};
 use crate::check::{Check, Counted, Instances, Needs};
 use crate::findings::{Entry, Found, Listener, Reaction, ReactionKey};
 use crate::heap::HeapInner;
-use crate::raw::{MarkedHeap, ObjectId, Raw};
+use crate::raw::{MarkedHeap, ObjectId, Raw, StoppedHeap};
 
 /// Objects that owners may enter all together, at least.
 const OWNER_BUDGET: usize = 1 << 20;
@@ -99,18 +100,14 @@ impl AssertionCheck<'_> {
         heap: &MarkedHeap<'v>,
         counted: &Counted<'_>,
     ) -> Vec<Violation<ObjectId<'v>>> {
-        let mut broken = Vec::new();
-        for (kind, breach) in [
-            (AssertionKind::Dead, Breach::Dead),
-            (AssertionKind::Region, Breach::Region),
-        ] {
-            let reachable = assertions.asserted(kind).iter();
-            broken.extend(reachable.map(|entry| Violation {
+        let reachable = assertions.dead_or_region().into_iter();
+        let mut broken: Vec<_> = reachable
+            .map(|(breach, entry)| Violation {
                 breach,
                 assertion: entry.site,
                 object: heap.object(entry.raw),
-            }));
-        }
+            })
+            .collect();
         let sharing = self.count_sharing(counted);
         // Those of which some slots count, and others do not.
         let mut by_slots: HashMap<(Raw, SiteId), usize> = HashMap::new();
@@ -178,7 +175,12 @@ impl AssertionCheck<'_> {
             return HashSet::new();
         }
         let budget = OWNER_BUDGET.max(counted.objects * 4);
-        let ownership = heap.check_owners(pairs, assertions.next_owner, budget);
+        let mut ownership = heap.check_owners(pairs, assertions.next_owner, budget);
+        if heap.was_pruned() {
+            // It may be owned through a reference that was cut, or by an object that was pruned.
+            let open = ownership.unowned.drain(..);
+            ownership.unchecked.extend(open.map(|entry| entry.raw));
+        }
         let mut owned: Vec<Raw> = Vec::new();
         if !ownership.unowned.is_empty() {
             let with_owner = pairs.iter().filter(|pair| !pair.owner.is_null());
@@ -264,11 +266,67 @@ fn count_by_slots(
     });
 }
 
+impl HeapInner {
+    /// Leak pruning is about to cut references, and has found what hangs on them. What was asserted to be dead among
+    /// that is reachable until then: it is described while there is a path to it, and told when the check
+    /// concludes.
+    pub(crate) fn note_asserted_on_cuts(&self, is_doomed: impl Fn(Raw) -> bool) {
+        if !cfg!(feature = "assertions") {
+            return;
+        }
+        let assertions = &mut *self.assertions.lock().unwrap();
+        let mut doomed = assertions.dead_or_region();
+        doomed.retain(|(_, entry)| is_doomed(entry.raw));
+        if doomed.is_empty() {
+            return;
+        }
+        let standing = assertions.standing.iter();
+        let known: HashSet<_> = standing.map(|it| (it.kind, it.raw)).collect();
+        self.with_uncut(|heap| {
+            let mut broken: Vec<_> = doomed
+                .into_iter()
+                .map(|(breach, entry)| Violation {
+                    breach,
+                    assertion: entry.site,
+                    object: heap.object(entry.raw),
+                })
+                .filter(|it| !known.contains(&(it.breach.kind(), it.object.raw())))
+                .collect();
+            broken.sort_by_key(|it| (it.breach.kind(), it.object, it.assertion));
+            broken.dedup_by_key(|it| (it.breach.kind(), it.object));
+            let described = assertions.describe(heap, broken).into_iter();
+            assertions.on_cuts = described
+                .map(|(violation, mut described)| {
+                    if let Described::In(description) = &mut described {
+                        description.note(ON_CUT);
+                    }
+                    (violation.assertion, described)
+                })
+                .collect();
+        });
+    }
+}
+
+const ON_CUT: &str = "leak pruning cut it off in this collection, so that it is gone now";
+
 impl Assertions {
+    /// What was asserted to be dead, one by one or as a region.
+    fn dead_or_region(&self) -> Vec<(Breach, super::tables::Entry)> {
+        let kinds = [
+            (AssertionKind::Dead, Breach::Dead),
+            (AssertionKind::Region, Breach::Region),
+        ];
+        let all = kinds.into_iter().flat_map(|(kind, breach)| {
+            let entries = self.asserted(kind).iter();
+            entries.map(move |entry| (breach, *entry))
+        });
+        all.collect()
+    }
+
     /// What is said of each violation, those together of which the same slots count.
-    fn describe<'v>(
+    fn describe<'v, S>(
         &self,
-        heap: &MarkedHeap<'v>,
+        heap: &StoppedHeap<'v, S>,
         violations: Vec<Violation<ObjectId<'v>>>,
     ) -> Vec<(Violation<ObjectId<'v>>, Described)> {
         let mut groups: Vec<(&Slots, Vec<Violation<ObjectId<'v>>>)> = Vec::new();
@@ -327,8 +385,7 @@ impl Assertions {
         }
         let mut new: BTreeMap<Fingerprint, (Description, SiteId)> = BTreeMap::new();
         let mut sites: Vec<(Fingerprint, SiteId)> = Vec::new();
-        for (violation, described) in self.describe(heap, fresh) {
-            let site = violation.assertion;
+        let mut tell = |described, site| {
             let fingerprint = match described {
                 Described::As(fingerprint) => fingerprint,
                 Described::In(one) => {
@@ -340,8 +397,15 @@ impl Assertions {
                 }
             };
             sites.push((fingerprint, site));
+            fingerprint
+        };
+        for (violation, described) in self.describe(heap, fresh) {
+            let fingerprint = tell(described, violation.assertion);
             let (kind, raw) = (violation.breach.kind(), violation.object.raw());
             stand(&mut self.standing, kind, raw, fingerprint);
+        }
+        for (site, described) in std::mem::take(&mut self.on_cuts) {
+            *counts.entry(tell(described, site)).or_default() += 1;
         }
         let key = |it: &ClassAssertion| (it.site, it.class);
         let failed = |known: &_| excesses.iter().any(|(it, _)| key(it) == *known);
@@ -364,7 +428,11 @@ impl Assertions {
             new.insert(fingerprint, (description, assertion.site));
         }
         if !unchecked.is_empty() {
-            let description = not_checked(unchecked.len());
+            let why = match heap.was_pruned() {
+                true => NotChecked::Pruned,
+                false => NotChecked::TooMuch,
+            };
+            let description = not_checked(unchecked.len(), why);
             let fingerprint = description.fingerprint();
             counts.insert(fingerprint, unchecked.len());
             new.insert(fingerprint, (description, SiteId::MAX));

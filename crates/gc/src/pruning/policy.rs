@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::check::Sift;
 use crate::raw::{EdgeType, Mesh, NEVER};
 
 /// How leak pruning chooses what to cut.
@@ -98,6 +99,14 @@ impl PruningPolicy {
         let missed = now.saturating_sub(seen.at) >> seen.staleness;
         let forgiven = missed.checked_ilog2().map_or(0, |log| log as u8 + 1);
         seen.staleness.saturating_sub(forgiven)
+    }
+
+    /// What it must know of the candidates.
+    pub(crate) fn sift(self) -> Sift {
+        match self {
+            Self::Patient | Self::DataStructures => Sift::Weigh,
+            Self::IndividualReferences | Self::MostStale => Sift::Measure,
+        }
     }
 
     /// How often it may despair before it gives up.

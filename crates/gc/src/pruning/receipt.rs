@@ -160,7 +160,9 @@ fn message(all: &Pruned, now: &SiftedType, what: &str) -> String {
 
 /// Adds where one of the references is.
 fn describe(heap: &MarkedHeap<'_>, now: &SiftedType, finding: &mut Finding) {
-    let (holder, offset) = now.sample;
+    let (Some((holder, offset)), Some(stalest)) = (now.sample, now.stalest) else {
+        return;
+    };
     let holder = heap.object(holder);
     let (paths, _) = paths_to(heap, &[holder]);
     let class = heap.class(heap.class_of(holder));
@@ -172,7 +174,7 @@ fn describe(heap: &MarkedHeap<'_>, now: &SiftedType, finding: &mut Finding) {
     finding.notes.push(format!(
         "nobody had read them for about {} to {} collections; {place} is one",
         1u32 << now.from.min(7),
-        1u32 << now.stalest,
+        1u32 << stalest,
     ));
     let on_stack = paths.iter().any(|path| {
         let root = path.root.as_ref();

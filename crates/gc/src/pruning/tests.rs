@@ -1,4 +1,6 @@
-//! The figures 3 to 5 of the paper, object by object.
+//! The figures 3 to 5 of the paper, object by object; and what SELECT measures, against its definition.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::*;
 use crate::raw::{Instance, Local, Managed, Object, Slot};
@@ -168,4 +170,133 @@ fn figures(collector: Collector, threads: usize) {
     let c4 = slot_of(e1.get(&m).unwrap(), 0).get().unwrap();
     assert!(slot_of(c4, 0).get().is_some() && slot_of(c4, 1).get().is_some());
     assert_eq!(heap.stats().history.back().unwrap().marked_objects, 12);
+}
+
+/// Numbers that look random.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+const SLOTS: usize = 3;
+
+/// Some objects of four classes that refer to one another at random, and the first in a static.
+fn tangle(heap: &Heap, m: &mut Mutator<'_>, dice: &mut Dice) -> crate::Static<Object> {
+    let mut m = m.scope();
+    let classes = ["A", "B", "C", "D"].map(|name| class(heap, name, SLOTS));
+    let objects: Vec<Local<'_, Instance>> = (0..60)
+        .map(|_| m.alloc_instance(&classes[dice.below(4)]).unwrap())
+        .collect();
+    for (nth, &from) in objects.iter().enumerate() {
+        for slot in 0..SLOTS {
+            // Mostly to what is near, so that some hang on others.
+            let to = (nth + 1 + dice.below(8)).min(59);
+            let to = if dice.below(8) == 0 {
+                dice.below(60)
+            } else {
+                to
+            };
+            if dice.below(4) > 0 {
+                m[from][slot].set(Some(m[objects[to]].as_object()));
+            }
+        }
+    }
+    let root = m.static_root::<Object>("root");
+    root.set(&m, Some(m[objects[0]].as_object()));
+    root
+}
+
+/// Goes somewhere and reads what it passes.
+fn wander(root: &Object, dice: &mut Dice) {
+    let mut at = root;
+    for _ in 0..dice.below(6) {
+        match slot_of(at, dice.below(SLOTS)).get() {
+            Some(next) => at = next,
+            None => return,
+        }
+    }
+}
+
+/// How many objects hang on the stale references of each type alone, or on them and later types: by definition.
+fn weighed(heap: &Heap, root: Raw) -> BTreeMap<EdgeType, usize> {
+    let inner = heap.inner();
+    let uses = inner.pruning.uses.lock().unwrap().clone();
+    let class = |raw: Raw| inner.class_of_for_test(raw);
+    let edges = |from: Raw| {
+        let words = (0..SLOTS).map(move |slot| inner.word_for_test(from, slot));
+        words.filter(|it| !it.is_null()).collect::<Vec<Raw>>()
+    };
+    let is_stale = |from: Raw, to: Raw| {
+        let used = uses.get((class(from), class(to)));
+        inner.staleness_for_test(to) >= used.map_or(0, |it| it.staleness) + 2
+    };
+    let (mut seen, mut aside) = (HashSet::new(), BTreeSet::new());
+    let mut left = vec![root];
+    while let Some(from) = left.pop() {
+        if seen.insert(from) {
+            for to in edges(from) {
+                match is_stale(from, to) {
+                    true => drop(aside.insert(((class(from), class(to)), to))),
+                    false => left.push(to),
+                }
+            }
+        }
+    }
+    let mut objects = BTreeMap::new();
+    for (edge, to) in aside {
+        let mut left = vec![to];
+        while let Some(raw) = left.pop() {
+            if seen.insert(raw) {
+                *objects.entry(edge).or_insert(0) += 1;
+                left.extend(edges(raw));
+            }
+        }
+    }
+    objects
+}
+
+/// The quick form, which weighs, and the obvious one, which measures.
+#[test]
+fn what_select_measures_is_what_hangs_on_stale_references_by_definition() {
+    let mut candidates = 0;
+    for seed in 0..300 {
+        for (threads, dry_run) in [(1, false), (3, false), (1, true), (3, true)] {
+            let options = Pruning::new()
+                .observe_above(0.0)
+                .select_above(1.0)
+                .dry_run(dry_run)
+                .every_collection_counts(true);
+            let heap = Heap::builder()
+                .collector_threads(threads)
+                .pruning(options)
+                .pruning_reaction(crate::Reaction::Call(std::sync::Arc::new(|_| {})));
+            let heap = heap.build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let mut dice = Dice(seed);
+            let root = tangle(&heap, &mut m, &mut dice);
+            for _ in 0..4 + seed % 24 {
+                collect(&heap, &mut m, PruningState::Observe);
+                for _ in 0..dice.below(3) {
+                    wander(root.get(&m).unwrap(), &mut dice);
+                }
+            }
+            let expected = weighed(&heap, root.get(&m).unwrap().raw());
+            collect(&heap, &mut m, PruningState::Select);
+            let stats = heap.stats();
+            let last = stats.history.back().unwrap();
+            // All have the same size.
+            let size = last.marked_bytes / last.marked_objects;
+            let found = heap.inner().pruning.progress.lock().unwrap();
+            let found = found.candidates.types.iter();
+            let found = found.filter(|it| it.bytes > 0);
+            let found: BTreeMap<_, _> = found.map(|it| (it.edge, it.bytes / size)).collect();
+            assert_eq!(found, expected, "seed {seed}, {threads} threads");
+            candidates += found.len();
+        }
+    }
+    assert!(candidates > 1000, "only {candidates}");
 }

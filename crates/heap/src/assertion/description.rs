@@ -64,6 +64,11 @@ impl Description {
         self.finding.fingerprint()
     }
 
+    /// Says something more.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.finding.notes.push(note.into());
+    }
+
     /// What is the matter, in a sentence.
     fn message(&self) -> String {
         let mut what = self.finding.message.clone();
@@ -358,15 +363,27 @@ pub fn paths_to<V: Traceable>(view: &V, objects: &[V::Object]) -> (Vec<Path>, us
 }
 
 /// Says that ownership could not be checked for a number of objects.
-pub fn not_checked(ownees: usize) -> Description {
+pub fn not_checked(ownees: usize, why: NotChecked) -> Description {
+    let why = match why {
+        NotChecked::TooMuch => "their owners reach too much. The next collections go on from there",
+        NotChecked::Pruned => {
+            "references were pruned, perhaps those by which their owners held them"
+        }
+    };
     Description::from(Finding::new(
         "ownership-not-checked",
         Severity::Warning,
-        format!(
-            "whether {ownees} objects are owned was not checked: their owners reach too much. \
-             The next collections go on from there"
-        ),
+        format!("whether {ownees} objects are owned was not checked: {why}"),
     ))
+}
+
+/// Why it is not known whether objects are owned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotChecked {
+    /// Owners reach too many objects.
+    TooMuch,
+    /// Leak pruning has cut references.
+    Pruned,
 }
 
 /// Says that what was asserted, perhaps several times, has been checked by nobody.

@@ -17,8 +17,8 @@ mod violations;
 use crate::class::ClassId;
 
 pub use self::description::{
-    Described, Description, Stated, describe, describe_by, describe_class, never_checked,
-    not_checked, paths_to,
+    Described, Description, NotChecked, Stated, describe, describe_by, describe_class,
+    never_checked, not_checked, paths_to,
 };
 pub use self::slots::Slots;
 pub use self::violations::{Assertion, MOST_KEPT, Outcome, Target, violations};

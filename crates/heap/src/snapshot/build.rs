@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::{FAR, HUGE, Hold, ObjectId, Snapshot, Values, bits_of, encode_values, plain_fields};
+use super::{Addresses, FAR, HUGE, Hold, ObjectId, Snapshot, TextPlace, Values};
+use super::{bits_of, encode_values, plain_fields};
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind, find_cycles};
 use crate::root::{Root, RootKind, RootSet};
 use crate::value::{PlainKind, Value};
@@ -65,12 +66,19 @@ pub struct Columns {
     pub huge: HashMap<u32, u64>,
     pub lengths: Vec<(u32, u32)>,
     pub numbers: Vec<u64>,
+    pub cut: Vec<(u32, u32)>,
     pub first_value: Vec<u64>,
     pub values: Vec<u8>,
+    /// Classes whose instances have their text elsewhere, by class id. Their elements are text.
+    pub texts: HashMap<u32, TextPlace>,
+    pub captions: HashMap<u32, String>,
+    pub addresses: Addresses,
+    pub notes: Vec<String>,
 }
 
 impl Columns {
     /// Adds an object without edges.
+    #[inline]
     pub fn push_object(&mut self, class: ClassId, bytes: usize) -> ObjectId {
         let id = self.class_of.len() as u32;
         self.class_of.push(class.0);
@@ -98,6 +106,38 @@ impl Columns {
             }
         }
         self.targets.push(to);
+    }
+
+    /// Adds a slot of the last object whose reference was pruned or invalidated: its place, behind those
+    /// that were added before.
+    pub fn push_cut(&mut self, place: u32) {
+        self.cut.push((self.class_of.len() as u32 - 1, place));
+    }
+
+    /// Adds the objects of others, with all that is known of them, behind its own, and leaves those empty. They have no numbers;
+    /// their targets are numbers of all objects.
+    pub fn append(&mut self, more: &mut Self) {
+        let object = self.class_of.len() as u32;
+        let edge = self.targets.len() as u64;
+        let value = self.values.len() as u64;
+        self.class_of.append(&mut more.class_of);
+        self.bytes_of.append(&mut more.bytes_of);
+        let first = more.first_edge.drain(..);
+        self.first_edge.extend(first.map(|it| it + edge));
+        self.targets.append(&mut more.targets);
+        self.steps.append(&mut more.steps);
+        self.far
+            .extend(more.far.drain().map(|(at, it)| (at + edge, it)));
+        self.huge
+            .extend(more.huge.drain().map(|(at, it)| (at + object, it)));
+        let lengths = more.lengths.drain(..);
+        self.lengths
+            .extend(lengths.map(|(at, it)| (at + object, it)));
+        self.cut
+            .extend(more.cut.drain(..).map(|(at, it)| (at + object, it)));
+        let first = more.first_value.drain(..);
+        self.first_value.extend(first.map(|it| it + value));
+        self.values.append(&mut more.values);
     }
 
     /// Makes the snapshot of columns that are known to fit together: a capture's. Others
@@ -194,6 +234,7 @@ impl Columns {
         }
         let snapshot = self.into_snapshot();
         snapshot.check_places()?;
+        snapshot.check_cut()?;
         snapshot.check_values()?;
         Ok(snapshot)
     }
@@ -223,11 +264,16 @@ impl Columns {
             huge: self.huge,
             lengths: self.lengths,
             numbers: self.numbers,
+            cut: self.cut,
             values: Values {
                 first: self.first_value,
                 bytes: self.values,
             },
             lapsed: HashSet::new(),
+            texts: self.texts,
+            captions: self.captions,
+            addresses: self.addresses,
+            notes: self.notes,
         };
         snapshot.lapsed = snapshot.find_lapsed();
         snapshot
@@ -360,6 +406,31 @@ impl Snapshot {
                         self.name_of(object)
                     )));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every slot that was cut is one, and is neither given twice nor has an edge.
+    fn check_cut(&self) -> Result<(), Malformed> {
+        if !self.cut.is_sorted_by(|a, b| a < b) {
+            return Err(Malformed("slots that were cut are out of order".into()));
+        }
+        for &(object, place) in &self.cut {
+            if object as usize >= self.len() {
+                return Err(Malformed(format!("there is no object {object}")));
+            }
+            let object = ObjectId(object);
+            let class = self.class(self.class_of(object));
+            let is_slot = match class.fields.get(place as usize) {
+                Some(field) => field.kind.is_slot(),
+                None => class.elements == Some(Elements::Refs),
+            };
+            if !is_slot || self.target_at(object, place as usize).is_some() {
+                return Err(Malformed(format!(
+                    "{} has no slot, or an edge, at place {place}, which was cut",
+                    self.name_of(object)
+                )));
             }
         }
         Ok(())
@@ -508,22 +579,34 @@ impl SnapshotBuilder {
         self.columns.push_object(class, bytes)
     }
 
-    /// Adds an edge of the last object, behind those it has. The target may be an object that
-    /// is still to come.
-    pub fn add_edge(&mut self, place: Place, to: ObjectId) {
+    /// The place of a slot of the last object, as edges have it.
+    fn place_of(&self, place: Place) -> u32 {
         let class = *self.columns.class_of.last().expect("an object comes first");
         let fields = self
             .columns
             .classes
             .get((class as usize).wrapping_sub(1))
             .map_or(0, |class| class.fields.len() as u32);
-        let at = match place {
+        match place {
             Place::Field(at) => at,
             Place::Element(at) => fields.saturating_add(at),
-        };
+        }
+    }
+
+    /// Adds an edge of the last object, behind those it has. The target may be an object that
+    /// is still to come.
+    pub fn add_edge(&mut self, place: Place, to: ObjectId) {
+        let at = self.place_of(place);
         // A step back becomes one of 0, which `finish` finds.
         self.columns.push_edge(at.saturating_sub(self.last), to.0);
         self.last = at;
+    }
+
+    /// Says that a slot of the last object has a reference that was pruned or invalidated. Such slots come
+    /// in order.
+    pub fn add_cut(&mut self, place: Place) {
+        let at = self.place_of(place);
+        self.columns.push_cut(at);
     }
 
     /// Says how many elements the last object has.

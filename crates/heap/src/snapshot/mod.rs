@@ -6,22 +6,34 @@
 //! A place is an index into the class's fields or, behind those, into the array's
 //! elements. Plain data is there only if it was asked for.
 //!
-//! Elsewhere: how one is put together (`build.rs`), how it is traced (`trace.rs`); files
+//! A snapshot of a dump also knows what its reader has to say of it ([`Snapshot::notes`]), the addresses that objects had
+//! (`addresses.rs`), and which objects are text that they hold elsewhere (`texts.rs`).
+//!
+//! Elsewhere: how one is put together (`build.rs`), how it is traced (`trace.rs`), what is dropped from one that
+//! others may see (`redact.rs`); files
 //! are another crate's business.
 
+mod addresses;
 mod build;
+mod redact;
+mod texts;
 mod trace;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+pub use addresses::Addresses;
+pub use texts::{Encoding, TextPlace, decode as decode_text};
+
 pub use build::{Columns, Malformed, SnapshotBuilder};
+pub use redact::Redacted;
 pub use trace::SnapshotVisits;
 
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::Root;
 use crate::spelling::object_name;
 use crate::value::{PlainKind, Value};
-use crate::view::{HeapView, Place, Strength};
+use crate::view::{HeapView, Place, Strength, caption_of, quoted_start, text_start};
 
 /// An object of a snapshot, by its place among them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -50,8 +62,16 @@ pub struct Snapshot {
     /// The numbers in objects' names, where they are not simply counted.
     numbers: Vec<u64>,
     values: Values,
+    /// Slots whose references were pruned or invalidated: objects and places, in order.
+    cut: Vec<(u32, u32)>,
     /// Objects whose dependent edges hold nothing, because their key is dead.
     lapsed: HashSet<u32>,
+    /// Classes whose instances have their text elsewhere, by class id.
+    texts: HashMap<u32, TextPlace>,
+    /// What tells objects apart that no field tells apart.
+    captions: HashMap<u32, String>,
+    addresses: Addresses,
+    notes: Vec<String>,
 }
 
 /// A step that is found in `far`.
@@ -182,10 +202,22 @@ impl Snapshot {
             + self.first_edge.len() * 8
             + self.numbers.len() * 8
             + self.lengths.len() * 8
+            + self.cut.len() * 8
             + self.huge.len() * 16;
         let edges = self.targets.len() * 4 + self.steps.len() * 2 + self.far.len() * 16;
         let values = self.values.first.len() * 8 + self.values.bytes.len();
         (objects, edges, values)
+    }
+
+    /// What is said of the heap as a whole: that its file was cut short, that parts of it were not understood or
+    /// were dropped.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The addresses that objects had, if the heap was dumped with them.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
     }
 
     /// The number in an object's name.
@@ -208,7 +240,56 @@ impl Snapshot {
     }
 
     /// The bytes of an array's plain elements or of a string, where they are known.
-    pub fn element_bytes(&self, object: ObjectId) -> Option<&[u8]> {
+    pub fn element_bytes(&self, object: ObjectId) -> Option<Cow<'_, [u8]>> {
+        if let Some(place) = self.text_place(object) {
+            let text = self.text_elsewhere(object, place, usize::MAX)?;
+            return Some(text.into_bytes().into());
+        }
+        self.own_elements(object).map(Cow::Borrowed)
+    }
+
+    /// Where an object has its text, if not in itself.
+    #[inline]
+    fn text_place(&self, object: ObjectId) -> Option<TextPlace> {
+        match self.texts.is_empty() {
+            true => None,
+            false => self.texts.get(&self.class_of[object.0 as usize]).copied(),
+        }
+    }
+
+    /// The text that an object has in an array, or its first so many units.
+    fn text_elsewhere(&self, object: ObjectId, place: TextPlace, most: usize) -> Option<String> {
+        let array = self.slot(object, place.array as usize)?;
+        let class = self.class(self.class_of(array));
+        let bytes = self.own_elements(array)?;
+        let number = |field: u32| {
+            let bits = self.plain_bits(object, field as usize)?;
+            u32::try_from(bits).ok().map(|it| it as usize)
+        };
+        let encoding = match (class.elements?, place.coder.map(number)) {
+            (Elements::Plain(PlainKind::U16), _) => Encoding::Utf16,
+            (Elements::Plain(PlainKind::I8 | PlainKind::U8), None | Some(Some(0))) => {
+                Encoding::Latin1
+            }
+            (Elements::Plain(PlainKind::I8 | PlainKind::U8), Some(Some(_))) => Encoding::Utf16,
+            _ => return None,
+        };
+        let width = match encoding {
+            Encoding::Latin1 => 1,
+            Encoding::Utf16 => 2,
+        };
+        let units = bytes.len() / width;
+        let (first, count) = match place.range {
+            Some((first, count)) => (number(first)?, number(count)?),
+            None => (0, units),
+        };
+        let end = first.checked_add(count.min(most))?;
+        let range = first.checked_mul(width)?..end.min(units.max(first)).checked_mul(width)?;
+        Some(texts::decode(bytes.get(range)?, encoding))
+    }
+
+    /// The bytes of the elements that an object has itself, where they are known.
+    fn own_elements(&self, object: ObjectId) -> Option<&[u8]> {
         let class = self.class(self.class_of(object));
         let bytes = self.values.of(object);
         let nth = plain_fields(class).count();
@@ -221,14 +302,44 @@ impl Snapshot {
         &self.lengths
     }
 
+    /// The slots whose references were pruned or invalidated, in order: the object, and a place as that of
+    /// an edge, an index into the fields and, behind those, into the elements.
+    pub fn cut(&self) -> &[(u32, u32)] {
+        &self.cut
+    }
+
+    /// The slots of an object whose references were pruned or invalidated, in order.
+    pub fn cut_of(&self, object: ObjectId) -> impl Iterator<Item = Place> {
+        let first = self.cut.partition_point(|it| it.0 < object.0);
+        let here = self.cut[first..].iter();
+        let fields = self.class(self.class_of(object)).fields.len() as u32;
+        let here = here.take_while(move |it| it.0 == object.0);
+        here.map(move |&(_, place)| match place < fields {
+            true => Place::Field(place),
+            false => Place::Element(place - fields),
+        })
+    }
+
     /// The numbers in objects' names; none if they are simply counted from 1.
     pub fn numbers(&self) -> &[u64] {
         &self.numbers
     }
 
-    /// An object's plain data as [`encode_values`] wrote it; empty if nothing is known.
-    pub fn value_bytes(&self, object: ObjectId) -> &[u8] {
-        self.values.of(object)
+    /// An object's plain data as [`encode_values`] writes it; empty if nothing is known. Text that an object has
+    /// elsewhere is its own here.
+    pub fn value_bytes(&self, object: ObjectId) -> Cow<'_, [u8]> {
+        let own = self.values.of(object);
+        if self.text_place(object).is_none() {
+            return own.into();
+        }
+        let Some(text) = self.element_bytes(object) else {
+            return own.into();
+        };
+        let class = self.class(self.class_of(object));
+        let mut bytes = Vec::new();
+        let bits = |field| self.plain_bits(object, field);
+        encode_values(class, bits, Some(&text), &mut bytes);
+        bytes.into()
     }
 
     /// Calls `f` with each plain field of an object whose value is known, in order.
@@ -384,6 +495,10 @@ impl HeapView for Snapshot {
         self.target_at(object, fields.checked_add(index)?)
     }
 
+    fn is_cut(&self, object: ObjectId, place: Place) -> bool {
+        !self.cut.is_empty() && self.cut_of(object).any(|it| it == place)
+    }
+
     fn plain_element(&self, object: ObjectId, index: usize) -> Option<Value> {
         let kind = match self.class(self.class_of(object)).elements? {
             Elements::Refs => return None,
@@ -392,7 +507,8 @@ impl HeapView for Snapshot {
         };
         let width = kind.bytes();
         let start = index.checked_mul(width)?;
-        let bytes = self.element_bytes(object)?.get(start..)?.get(..width)?;
+        let all = self.element_bytes(object)?;
+        let bytes = all.get(start..)?.get(..width)?;
         Some(kind.decode(bits_of(bytes)))
     }
 
@@ -418,7 +534,40 @@ impl HeapView for Snapshot {
             return None;
         }
         let text = self.element_bytes(object)?;
-        Some(String::from_utf8_lossy(text).into_owned())
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn whole_text_of(&self, object: ObjectId) -> Option<String> {
+        let text = self.text_of(object)?;
+        // What is elsewhere is there as a whole.
+        let length = match self.text_place(object) {
+            Some(_) => None,
+            None => self.length_of(object),
+        };
+        length.is_none_or(|it| text.len() >= it).then_some(text)
+    }
+
+    fn text_start(&self, object: ObjectId, most: usize) -> Option<(Vec<u8>, bool)> {
+        match self.text_place(object) {
+            Some(place) => {
+                let text = self.text_elsewhere(object, place, most.saturating_add(1))?;
+                let some = text.floor_char_boundary(most);
+                Some((text.as_bytes()[..some].to_vec(), some == text.len()))
+            }
+            None => text_start(self, object, most),
+        }
+    }
+
+    fn caption_of(&self, object: ObjectId) -> Option<String> {
+        if let Some(caption) = self.captions.get(&object.0) {
+            return Some(caption.clone());
+        }
+        if let Some(place) = self.text_place(object) {
+            let class = self.class(self.class_of(object));
+            let name = &class.fields.get(place.array as usize)?.name;
+            return Some(format!("{name}={}", quoted_start(self, object)?));
+        }
+        caption_of(self, object)
     }
 
     fn name_of(&self, object: ObjectId) -> String {

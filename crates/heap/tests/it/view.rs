@@ -126,6 +126,10 @@ impl HeapView for Tiny {
         &[]
     }
 
+    fn is_cut(&self, _: usize, _: Place) -> bool {
+        false
+    }
+
     fn for_each_strong_edge(&self, object: usize, mut f: impl FnMut(Place, usize)) {
         self.for_each_edge(object, |place, strength, to| {
             if strength == Strength::Strong {

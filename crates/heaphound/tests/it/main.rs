@@ -22,12 +22,14 @@ mod out_of_memory;
 #[cfg(feature = "barrier")]
 mod panic_hook;
 mod panics;
+mod pretenuring;
 mod probes;
 #[cfg(feature = "barrier")]
 mod pruning;
 mod random_programs;
 mod reports;
 mod rules;
+mod sampling;
 mod several_heaps;
 mod sites;
 mod soak;

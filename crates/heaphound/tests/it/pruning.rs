@@ -4,6 +4,7 @@ mod cut;
 mod meaning;
 mod options;
 mod program;
+mod seen;
 
 use heaphound::{
     Collector, Header, Heap, HeapBuilder, Managed, Mutator, Object, OutOfMemory, RefArray, Slot,

@@ -17,7 +17,7 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) classes: &'static [Class],
     /// How many of the bugs must be found, at least. What is below 90 is not found by counting what each object
-    /// refers to: parents in a ring, neighbours that are such by their place in an array, children in a
+    /// refers to: parts of a ring that were swapped, neighbours that are such by their place in an array, children in a
     /// tree where a sentinel stands for nothing.
     pub(super) visible_pct: f64,
     /// Makes one of about that many elements, and returns its holder.

@@ -13,6 +13,7 @@ pub mod db;
 pub mod growing;
 pub mod jbb;
 pub mod leaking;
+pub mod lives;
 pub mod lusearch;
 mod queue;
 pub mod skeletal;

@@ -1,10 +1,10 @@
 //! Section 5: what leak pruning costs programs that do not leak, with its states forced.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heaphound::{Kind, Pruning, PruningState};
 
-use crate::measure::{median, percent};
+use crate::measure::{geometric_mean, median, percent, thread_time};
 use crate::programs::steady::{STEADY, Steady};
 use crate::programs::{Size, builder};
 use crate::report::Report;
@@ -32,9 +32,10 @@ fn cost(program: &Steady, size: Size, state: Option<PruningState>) -> Cost {
     };
     let heap = builder.build().expect("a heap");
     let mut m = heap.attach("main").expect("attached once");
-    let begin = Instant::now();
+    // Collections are on this thread, too.
+    let begin = thread_time();
     let outcome = program.run(&mut m, size, &mut |_| {});
-    let total = begin.elapsed();
+    let total = thread_time() - begin;
     let stats = heap.stats();
     let full = stats.history.iter().filter(|it| it.kind == Kind::Full);
     Cost {
@@ -72,12 +73,14 @@ pub(super) fn measure(report: &mut Report, quick: bool, progress: Progress<'_>) 
          in SELECT, with its collections",
     );
     match quick {
-        true => {
-            report.note("compiled_pct needs a second build, and is left out when it must be quick")
-        }
+        true => report.note(
+            "compiled_pct and off_pct need other builds, and are left out when it must be quick",
+        ),
         false => {
             progress("the same program built without the barrier");
             compiled(report, rounds);
+            progress("the instructions of accessors without the barrier");
+            off(report);
         }
     }
 }
@@ -106,11 +109,6 @@ fn ratios(program: &Steady, size: Size, rounds: usize) -> [f64; 4] {
     ratios.map(median)
 }
 
-fn geometric_mean(ratios: &[f64]) -> f64 {
-    let sum: f64 = ratios.iter().map(|it| it.ln()).sum();
-    (sum / ratios.len() as f64).exp()
-}
-
 /// A program on a heap that does not prune, built with the barrier and without it.
 fn compiled(report: &mut Report, rounds: usize) {
     let builds = match builds::build("idle", "assertions") {
@@ -133,6 +131,28 @@ fn compiled(report: &mut Report, rounds: usize) {
     report.lower("prune.compiled_pct", None, percent(median(ratios)), "%");
     report.note(
         "compiled_pct: jbb on a heap that does not prune, built with the feature `barrier` over the same built without it. \
-         Without it accessors contain no test, so that there is nothing to measure",
+         What is left without it is off_pct",
     );
+}
+
+/// The instructions of programs that read references, built without the barrier, over those of accessors that have no test.
+fn off(report: &mut Report) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/barrier.sh");
+    let figures = match builds::figures("bash".as_ref(), &[script, "--code"]) {
+        Ok(figures) => figures,
+        Err(why) => return report.note(format!("off_pct was left out: {why}")),
+    };
+    let figure = |name: &str| figures.iter().find(|it| it.0 == name).map(|it| it.1);
+    let (Some(same), Some(percent)) = (figure("off_same"), figure("off_pct")) else {
+        return report.note("off_pct was left out: benches/barrier.sh has not said it");
+    };
+    report.lower("prune.off_pct", None, percent, "%");
+    let same = match same == 1.0 {
+        true => "they are the same, one by one",
+        false => "they are not the same, one by one",
+    };
+    report.note(format!(
+        "off_pct: instructions of three walks built without the feature `barrier`, over those of the same walks with accessors from \
+         whose source the test was taken out; {same} (benches/barrier.sh --code)"
+    ));
 }

@@ -104,19 +104,52 @@ fn the_plot_has_three_lines() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
 }
 
-/// Prints what becomes of each program, for whoever changes a policy.
+/// Of the programs whose dead data is dead, none reads what was pruned, whatever the policy chooses among what is stale by
+/// margin; and the report says so.
 #[test]
-#[ignore = "prints, and asserts nothing"]
-fn show() {
-    let size = match std::env::var_os("LARGE") {
-        Some(_) => Size::Large,
-        None => Size::Small,
-    };
-    for program in LEAKING {
-        let begin = Instant::now();
-        let life = Life::of(program, size, 20);
-        let mut report = Report::new("prune");
-        describe(&mut report, &life, size);
-        eprintln!("{}{}\n{:?}", line(&life), report.notes[0], begin.elapsed());
+fn what_is_dead_is_never_missed() {
+    let dead = LEAKING.iter().filter(|it| it.dead_is_dead);
+    let mut pruned_any = 0;
+    for program in dead {
+        let cap = base(program).iterations * TIMES;
+        for policy in [PruningPolicy::Patient, PruningPolicy::DataStructures] {
+            let run = live(program, Plan::new(Size::Small, Some(policy), cap));
+            assert!(
+                !run.is_false(),
+                "{}, {policy:?}: {}",
+                program.name,
+                run.show()
+            );
+            pruned_any += !run.pruned.is_empty() as usize;
+        }
     }
+    assert!(pruned_any >= 8, "{pruned_any}");
+}
+
+#[test]
+fn the_report_counts_what_was_missed() {
+    let mut report = Report::new("prune");
+    let program = program("listleak");
+    let life = Life::of(program, Size::Small, 3);
+    let mut falses = Falses::default();
+    falses.add(&life);
+    falses.tell(&mut report);
+    let row = |report: &Report| {
+        let mut rows = report.rows.iter();
+        rows.find(|it| it.id == "prune.false").map(|it| it.measured)
+    };
+    assert_eq!(row(&report), Some(0.0));
+    // One that does miss something counts.
+    let missed = Life {
+        ours: Run {
+            end: End::Died(Death::PrunedThenUsed),
+            ..life.ours
+        },
+        ..life
+    };
+    let mut report = Report::new("prune");
+    falses.add(&missed);
+    falses.tell(&mut report);
+    assert_eq!(row(&report), Some(1.0));
+    assert!(report.to_json().contains("prune.false"));
 }

@@ -23,6 +23,8 @@ fn the_lab_lists_its_experiments() {
         cork         Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow
         shapeup      ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms
         prune        leak pruning, sections 5 and 6: how much longer programs live that leak, and what it costs others
+        sampling     object sampling, sections 3.2 and 4.2: what it costs, and how right what it says of sites is
+        pretenure    pretenuring, section 4.3: what it saves where objects live long, and costs where they do not
     "#]]
     .assert_eq(&text(run(&[]).stdout));
     let listed: serde_json::Value = serde_json::from_slice(&run(&["--json"]).stdout).unwrap();

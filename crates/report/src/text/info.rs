@@ -28,11 +28,20 @@ pub fn put(page: &mut Page, heap: &str, info: &Info) {
     let title = format!("classes ({})", info.class_count);
     let rows = info.classes.iter().map(|class| {
         let reachable = class.reachable_objects as u64;
-        let numbers = [class.bytes, class.objects as u64, reachable];
-        (class.name.clone(), numbers.map(count).to_vec())
+        let mut numbers = vec![class.bytes, class.objects as u64, reachable];
+        numbers.extend(class.retained_bytes);
+        let cells = numbers.into_iter().map(count).collect();
+        (class.name.clone(), cells)
     });
     let rows: Vec<_> = rows.collect();
-    put_table(page, &[&title, "bytes", "objects", "reachable"], &rows);
+    let mut titles = vec![title.as_str(), "bytes", "objects", "reachable"];
+    match info.retained {
+        None => {}
+        Some("exact") => titles.push("retained"),
+        // What several instances keep together, and none alone, is not counted.
+        Some(_) => titles.push("retained ≥"),
+    }
+    put_table(page, &titles, &rows);
     if info.classes_left_out > 0 {
         page.put(DIM, &format!("  … and {} more", info.classes_left_out));
         page.end();

@@ -3,16 +3,21 @@
 //! The text has colours. The caller strips them where they are not wanted. Names come from
 //! files that anybody may have written, so `page.rs` lets no control character through.
 
+mod baseline;
+mod diff;
+mod dominators;
 mod growth;
 mod info;
 mod page;
 mod path;
 mod rules;
 mod shapes;
+mod suspects;
 mod table;
+mod waste;
 
 use anstyle::{AnsiColor, Style};
-use heaphound_heap::finding::{Evidence, Finding, Severity, Shows};
+use heaphound_heap::finding::{Evidence, Finding, Known, Severity, Shows};
 
 use crate::answer::{Answer, Kind, Members, Verdict};
 use crate::{Report, Written};
@@ -44,10 +49,23 @@ pub fn report(heap: &str, report: &Report, width: usize) -> String {
             shapes::put(&mut page, heap, shapes);
             put_findings(&mut page, findings);
         }
+        Report::Dominators(tree) => dominators::put(&mut page, heap, tree),
+        Report::Suspects { suspects, findings } => {
+            put_findings(&mut page, findings);
+            suspects::put(&mut page, suspects);
+        }
+        Report::Diff(diff) => diff::put(&mut page, diff),
+        Report::Waste(waste) => waste::put(&mut page, heap, waste),
         Report::Explanation { text, .. }
         | Report::Formatted { text, .. }
         | Report::Document { text, .. } => return text.clone(),
         Report::Bytes(bytes) => return String::from_utf8_lossy(bytes).into_owned(),
+        Report::Compared { report, baseline } => {
+            let mut text = self::report(heap, report, width);
+            baseline::put(&mut page, baseline);
+            text.push_str(&page.finish());
+            return text;
+        }
     }
     page.finish()
 }
@@ -56,6 +74,13 @@ pub fn report(heap: &str, report: &Report, width: usize) -> String {
 pub fn finding(finding: &Finding, width: usize) -> String {
     let mut page = Page::new(width);
     put_finding(&mut page, finding);
+    page.finish()
+}
+
+/// Returns a finding as text without colours, with all that is known of it.
+pub fn plain_finding(finding: &Finding, width: usize) -> String {
+    let mut page = Page::plain(width);
+    put_whole(&mut page, finding);
     page.finish()
 }
 
@@ -125,6 +150,25 @@ fn put_findings(page: &mut Page, findings: &[Finding]) {
 }
 
 fn put_finding(page: &mut Page, finding: &Finding) {
+    match &finding.known {
+        Some(known) => put_known(page, finding, known),
+        None => put_whole(page, finding),
+    }
+}
+
+/// Puts a finding that is known, in short: nobody has to look at it.
+fn put_known(page: &mut Page, finding: &Finding, known: &Known) {
+    page.put(
+        DIM,
+        &format!("known {}[{}]", finding.severity, finding.kind),
+    );
+    page.put(PLAIN, &format!(": {}", finding.message));
+    page.end();
+    put_entry(page, "known", &known.to_string());
+    put_entry(page, "fingerprint", &finding.fingerprint().to_string());
+}
+
+fn put_whole(page: &mut Page, finding: &Finding) {
     let style = style_of(finding.severity);
     page.put(style, &format!("{}[{}]", finding.severity, finding.kind));
     page.put(BOLD, &format!(": {}", finding.message));
@@ -174,12 +218,14 @@ fn put_written(page: &mut Page, written: &Written) {
         objects,
         edges,
         file_bytes,
+        notes,
     } = written;
     page.put(
         PLAIN,
         &format!("wrote {file} ({format}, {file_bytes} bytes): {objects} objects, {edges} edges"),
     );
     page.end();
+    put_notes(page, notes);
 }
 
 fn style_of(severity: Severity) -> Style {

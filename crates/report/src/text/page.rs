@@ -10,6 +10,7 @@ use unicode_width::UnicodeWidthStr;
 pub struct Page {
     out: String,
     width: usize,
+    has_styles: bool,
 }
 
 impl Page {
@@ -18,6 +19,15 @@ impl Page {
         Self {
             out: String::new(),
             width,
+            has_styles: true,
+        }
+    }
+
+    /// Returns an empty page on which nothing has a style.
+    pub fn plain(width: usize) -> Self {
+        Self {
+            has_styles: false,
+            ..Self::new(width)
         }
     }
 
@@ -28,7 +38,7 @@ impl Page {
 
     /// Adds text to the line.
     pub fn put(&mut self, style: Style, text: &str) {
-        let is_plain = style == Style::new();
+        let is_plain = !self.has_styles || style == Style::new();
         if !is_plain {
             self.out.push_str(&style.render().to_string());
         }

@@ -53,6 +53,11 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// Returns a share: `12.3 %`.
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)
+}
+
 /// Returns how much more there is after than before: `+1,234`, `-5`.
 pub fn change(before: u64, after: u64) -> String {
     match after >= before {

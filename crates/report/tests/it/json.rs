@@ -93,6 +93,7 @@ fn every_kind_of_report_fits_the_schema() {
     let rule = |verdict| Rule {
         name: "r".into(),
         place: "heap.deal:1:1".into(),
+        fingerprint: finding(Severity::Error, None).fingerprint(),
         verdict,
         message: String::new(),
         listed: Vec::new(),
@@ -140,7 +141,7 @@ fn an_error_fits_the_schema() {
 }
 
 #[test]
-#[should_panic = "$.command does not fit"]
+#[should_panic = "$/command does not fit"]
 fn what_does_not_fit_the_schema_is_found() {
     schema::check(&json::error("dance", "web.heap", ""));
 }

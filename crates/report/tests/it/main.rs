@@ -1,4 +1,6 @@
-//! Reports, as text and as JSON.
+//! Reports, as text, JSON, SARIF and JUnit; and findings that are known.
 
+mod baseline;
+mod formats;
 mod json;
 mod text;

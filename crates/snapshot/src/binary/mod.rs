@@ -32,10 +32,12 @@ enum Section {
     Numbers,
     Values,
     Captions,
+    Cut,
+    Notes,
 }
 
 impl Section {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::End,
         Self::Strings,
         Self::Classes,
@@ -46,6 +48,8 @@ impl Section {
         Self::Numbers,
         Self::Values,
         Self::Captions,
+        Self::Cut,
+        Self::Notes,
     ];
 }
 

@@ -57,6 +57,7 @@ struct Reader<'a> {
     last_length: u64,
     last_number: u64,
     last_value: u64,
+    last_cut: u64,
 }
 
 impl<'a> Reader<'a> {
@@ -72,6 +73,7 @@ impl<'a> Reader<'a> {
             last_length: 0,
             last_number: 0,
             last_value: 0,
+            last_cut: 0,
         }
     }
 
@@ -171,7 +173,27 @@ impl<'a> Reader<'a> {
             }
             Section::Values => self.value(),
             Section::Captions => self.caption(),
+            Section::Cut => self.cut(),
+            Section::Notes => {
+                let note = self.string("a note")?;
+                self.own(note.len())?;
+                self.columns.notes.push(note.into());
+                Ok(())
+            }
         }
+    }
+
+    /// A slot whose reference was pruned or invalidated.
+    fn cut(&mut self) -> Read<()> {
+        let (what, at) = ("a slot that was cut", self.at);
+        let object = self.last_cut.saturating_add(self.number(what)?);
+        let place = self.small(what)?;
+        if object >= self.columns.class_of.len() as u64 {
+            return failure(at, format!("there is no object {object}"));
+        }
+        self.last_cut = object;
+        self.columns.cut.push((object as u32, place));
+        Ok(())
     }
 
     /// The field that is the caption of a class.

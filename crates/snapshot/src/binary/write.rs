@@ -44,6 +44,10 @@ pub fn write_binary(heap: &Snapshot, out: impl Write, progress: Progress<'_>) ->
         put(&mut roots, root.index as u64);
         put(&mut roots, object.0 as u64);
     }
+    let mut notes = Vec::new();
+    for note in heap.notes() {
+        put(&mut notes, strings.place(note));
+    }
     file.section(Section::Strings, &mut strings.bytes)?;
     file.section(Section::Classes, &mut classes)?;
     file.section(Section::Threads, &mut threads)?;
@@ -53,6 +57,8 @@ pub fn write_binary(heap: &Snapshot, out: impl Write, progress: Progress<'_>) ->
     file.numbers(heap)?;
     file.values(heap)?;
     file.captions(heap)?;
+    file.cut(heap)?;
+    file.section(Section::Notes, &mut notes)?;
     file.write(&[Section::End as u8])?;
     let checksum = file.checksum.finish().to_le_bytes();
     file.out.write_all(&checksum)?;
@@ -136,7 +142,7 @@ impl<W: Write> Output<W> {
             }
             put(&mut bytes, (object.0 - last) as u64);
             put(&mut bytes, values.len() as u64);
-            bytes.extend_from_slice(values);
+            bytes.extend_from_slice(&values);
             last = object.0;
             if bytes.len() >= FULL {
                 self.section(Section::Values, &mut bytes)?;
@@ -154,6 +160,20 @@ impl<W: Write> Output<W> {
             }
         }
         self.section(Section::Captions, &mut bytes)
+    }
+
+    fn cut(&mut self, heap: &Snapshot) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let mut last = 0;
+        for &(object, place) in heap.cut() {
+            put(&mut bytes, (object - last) as u64);
+            put(&mut bytes, place as u64);
+            last = object;
+            if bytes.len() >= FULL {
+                self.section(Section::Cut, &mut bytes)?;
+            }
+        }
+        self.section(Section::Cut, &mut bytes)
     }
 }
 

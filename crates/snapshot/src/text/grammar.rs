@@ -33,11 +33,11 @@ pub trait Sink<'a> {
         value_at: usize,
     ) -> Parse<()>;
     /// Receives one element of a reference array.
-    fn element_edge(&mut self, index: u32, to: Option<u32>, at: usize) -> Parse<()>;
+    fn element_edge(&mut self, index: u32, to: Target, at: usize) -> Parse<()>;
     /// Begins the elements, which come next, in order.
     fn open_elements(&mut self, at: usize) -> Parse<()>;
-    /// Receives some elements that refer to the same object, or are null.
-    fn element_refs(&mut self, to: Option<u32>, count: u32, at: usize) -> Parse<()>;
+    /// Receives an element, or some that are null.
+    fn element_refs(&mut self, to: Target, count: u32, at: usize) -> Parse<()>;
     /// Receives a plain element.
     fn element_value(&mut self, value: Literal<'a>, at: usize) -> Parse<()>;
     /// Ends the elements.
@@ -46,6 +46,8 @@ pub trait Sink<'a> {
     fn text(&mut self, text: &[u8], at: usize) -> Parse<()>;
     /// Receives a thread.
     fn thread(&mut self, name: Cow<'a, str>, at: usize) -> Parse<()>;
+    /// What is said of the heap as a whole.
+    fn note(&mut self, note: Cow<'a, str>);
     /// Receives a root.
     fn root(&mut self, root: &RootName<'a>, to: u32) -> Parse<()>;
     /// Sets the index of the root's next target.
@@ -57,8 +59,17 @@ pub struct Edge<'a> {
     pub slot: Cow<'a, str>,
     /// What the arrow asks of the slot: [`FieldKind::Opt`] for one that fits all.
     pub arrow: FieldKind,
-    pub to: Option<u32>,
+    pub to: Target,
     pub at: usize,
+}
+
+/// What a slot refers to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    Object(u32),
+    Null,
+    /// To what nobody knows: the reference was pruned or invalidated.
+    Cut,
 }
 
 /// The name of a root.
@@ -113,6 +124,11 @@ fn line<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
             let name = cursor.name(Style::Root, "the name of a thread")?;
             sink.thread(name, at)?;
         }
+        Some(b'n') if cursor.eat_keyword("note") => {
+            cursor.skip_blanks();
+            let note = cursor.name(Style::Root, "a note, in quotes")?;
+            sink.note(note);
+        }
         _ => object_line(cursor, sink)?,
     }
     match cursor.is_at_end() {
@@ -137,6 +153,7 @@ fn object<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<(u32, 
 
 #[cold]
 fn no_number(at: usize, name: &str) -> Box<super::mistake::ParseError> {
+    // Not `note`: too many classes are called Node.
     let known = ["class", "interface", "thread", "root"];
     let error = error_at(at, format!("expected an object, as in `{name}#1`"));
     match nearest(name, known.into_iter()) {
@@ -145,27 +162,30 @@ fn no_number(at: usize, name: &str) -> Box<super::mistake::ParseError> {
     }
 }
 
-/// Reads an object, or null.
+/// Reads what a slot refers to.
 #[inline]
-fn target<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<Option<u32>> {
+fn target<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<Target> {
     cursor.skip_blanks();
-    match is_null(cursor) {
-        true => Ok(None),
-        false => object(cursor, sink).map(|(_, object)| Some(object)),
+    match no_object(cursor) {
+        Some(target) => Ok(target),
+        None => object(cursor, sink).map(|(_, object)| Target::Object(object)),
     }
 }
 
+/// Reads `null` or `cut`, if one of them is there.
 #[inline]
-fn is_null(cursor: &mut Cursor<'_>) -> bool {
+fn no_object(cursor: &mut Cursor<'_>) -> Option<Target> {
     let at = cursor.at();
-    if cursor.peek() != Some(b'n') || !cursor.eat_text(b"null") {
-        return false;
-    }
+    let found = match cursor.peek() {
+        Some(b'n') if cursor.eat_text(b"null") => Target::Null,
+        Some(b'c') if cursor.eat_text(b"cut") => Target::Cut,
+        _ => return None,
+    };
     match cursor.peek() {
-        None | Some(b' ' | b'\t' | b'\r' | b',' | b'}' | b']' | b'*' | b'/') => true,
+        None | Some(b' ' | b'\t' | b'\r' | b',' | b'}' | b']' | b'*' | b'/') => Some(found),
         _ => {
             cursor.go(at);
-            false
+            None
         }
     }
 }
@@ -358,12 +378,12 @@ fn elements<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> 
 
 fn element<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     let at = cursor.at();
-    if is_null(cursor) {
-        let count = match cursor.eat(b'*') {
+    if let Some(target) = no_object(cursor) {
+        let count = match target == Target::Null && cursor.eat(b'*') {
             true => cursor.small_number("how many", "an array has fewer than 2³² elements")?,
             false => 1,
         };
-        return sink.element_refs(None, count, at);
+        return sink.element_refs(target, count, at);
     }
     // A value is no name with a `#` behind it.
     if let Some(name) = cursor.try_name(Style::Class)?
@@ -372,7 +392,7 @@ fn element<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
         let number = cursor.number("the object's number")?;
         let class = sink.class(name, at)?;
         let object = sink.mention(class, number, at)?;
-        return sink.element_refs(Some(object), 1, at);
+        return sink.element_refs(Target::Object(object), 1, at);
     }
     cursor.go(at);
     let value = cursor.literal()?;
@@ -413,7 +433,7 @@ fn root<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
     loop {
         cursor.skip_blanks();
         let at = cursor.at();
-        let Some(to) = target(cursor, sink)? else {
+        let Target::Object(to) = target(cursor, sink)? else {
             return Err(error_at(at, "a root refers to an object, never to null"));
         };
         sink.root(&root, to)?;

@@ -11,7 +11,7 @@ use heaphound_heap::{FieldKind, PlainKind, Value};
 
 use super::classes::Schema;
 use super::cursor::Literal;
-use super::grammar::{self, Edge, RootName, Sink};
+use super::grammar::{self, Edge, RootName, Sink, Target};
 use super::mistake::{Mistakes, Parse};
 
 /// Returns the classes that a text implies.
@@ -132,7 +132,7 @@ impl<'a> Sink<'a> for Sketch<'a> {
         Ok(())
     }
 
-    fn element_edge(&mut self, _: u32, _: Option<u32>, _: usize) -> Parse<()> {
+    fn element_edge(&mut self, _: u32, _: Target, _: usize) -> Parse<()> {
         self.see(Seen::Elements(Elements::Refs))
     }
 
@@ -140,7 +140,7 @@ impl<'a> Sink<'a> for Sketch<'a> {
         self.see(Seen::Empty)
     }
 
-    fn element_refs(&mut self, _: Option<u32>, _: u32, _: usize) -> Parse<()> {
+    fn element_refs(&mut self, _: Target, _: u32, _: usize) -> Parse<()> {
         self.see(Seen::Elements(Elements::Refs))
     }
 
@@ -159,6 +159,8 @@ impl<'a> Sink<'a> for Sketch<'a> {
     fn thread(&mut self, _: Cow<'a, str>, _: usize) -> Parse<()> {
         Ok(())
     }
+
+    fn note(&mut self, _: Cow<'a, str>) {}
 
     fn root(&mut self, _: &RootName<'a>, _: u32) -> Parse<()> {
         Ok(())

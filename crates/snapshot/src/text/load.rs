@@ -14,7 +14,7 @@ use heaphound_heap::{ClassId, FieldKind, PlainKind, Root, RootKind, Value};
 
 use super::classes::Schema;
 use super::cursor::Literal;
-use super::grammar::{Edge, RootName, Sink};
+use super::grammar::{Edge, RootName, Sink, Target};
 use super::hash::Map;
 use super::mistake::{Mistakes, Parse, ParseError, error_at};
 use super::{default_bytes, fixed_bytes};
@@ -36,6 +36,7 @@ pub struct Loader<'a> {
     /// The bytes of text and plain elements.
     elements: Vec<u8>,
     threads: Vec<String>,
+    notes: Vec<String>,
     thread_lines: Map<String, Option<usize>>,
     roots: Vec<(Root, u32)>,
     root_names: Map<(RootKind, String), Taken>,
@@ -70,6 +71,17 @@ struct Said<T> {
 const ELEMENT: u64 = 1 << 32;
 /// The target of a slot that is null.
 const NULL: u32 = u32::MAX;
+/// The target of a slot whose reference was cut.
+const CUT: u32 = u32::MAX - 1;
+
+/// The target of a slot, as a number.
+fn number_of(target: Target) -> u32 {
+    match target {
+        Target::Object(object) => object,
+        Target::Null => NULL,
+        Target::Cut => CUT,
+    }
+}
 
 /// What is known of an array or a string.
 #[derive(Default)]
@@ -140,9 +152,9 @@ impl Objects {
     }
 
     fn find_or_add_other(&mut self, class: u32, number: u64) -> u32 {
-        let next = (self.ids.len() + self.others.len()).min(NULL as usize) as u32;
+        let next = (self.ids.len() + self.others.len()).min(CUT as usize) as u32;
         let place = *self.places.entry((class, number)).or_insert(next);
-        if place == next && next != NULL {
+        if place == next && next != CUT {
             let id = 0;
             self.others.push(Other { class, id, number });
             self.mentioned.push(place);
@@ -213,6 +225,7 @@ impl<'a> Loader<'a> {
             single: Vec::new(),
             elements: Vec::new(),
             threads: Vec::new(),
+            notes: Vec::new(),
             thread_lines: Map::default(),
             roots: Vec::new(),
             root_names: Map::default(),
@@ -336,7 +349,7 @@ impl<'a> Sink<'a> for Loader<'a> {
     fn mention(&mut self, class: u32, number: u64, at: usize) -> Parse<u32> {
         let object = self.objects.find_or_add(class, number);
         match object {
-            NULL => Err(error_at(at, "there are too many objects")),
+            CUT => Err(error_at(at, "there are too many objects")),
             object => Ok(object),
         }
     }
@@ -401,7 +414,7 @@ impl<'a> Sink<'a> for Loader<'a> {
         }
         self.edges.push(Said {
             place: place as u64,
-            what: to.unwrap_or(NULL),
+            what: number_of(to),
             at: self.in_line(at),
         });
         Ok(())
@@ -431,14 +444,14 @@ impl<'a> Sink<'a> for Loader<'a> {
         }
     }
 
-    fn element_edge(&mut self, index: u32, to: Option<u32>, at: usize) -> Parse<()> {
+    fn element_edge(&mut self, index: u32, to: Target, at: usize) -> Parse<()> {
         if self.elements_of() != Some(Elements::Refs) {
             return Err(self.wrong_kind(at, "is not an array of references"));
         }
         self.single.push((self.object, index, at));
         self.edges.push(Said {
             place: ELEMENT | index as u64,
-            what: to.unwrap_or(NULL),
+            what: number_of(to),
             at: self.in_line(at),
         });
         Ok(())
@@ -456,7 +469,7 @@ impl<'a> Sink<'a> for Loader<'a> {
         Ok(())
     }
 
-    fn element_refs(&mut self, to: Option<u32>, count: u32, at: usize) -> Parse<()> {
+    fn element_refs(&mut self, to: Target, count: u32, at: usize) -> Parse<()> {
         if self.elements_of() != Some(Elements::Refs) {
             return Err(self.wrong_kind(at, "is not an array of references"));
         }
@@ -465,10 +478,10 @@ impl<'a> Sink<'a> for Loader<'a> {
         if end + fields > u32::MAX as usize {
             return Err(error_at(at, "an array has fewer than 2³² elements"));
         }
-        if let Some(to) = to {
+        if to != Target::Null {
             self.edges.push(Said {
                 place: ELEMENT | self.expected as u64,
-                what: to,
+                what: number_of(to),
                 at: self.in_line(at),
             });
         }
@@ -528,6 +541,10 @@ impl<'a> Sink<'a> for Loader<'a> {
                 Ok(())
             }
         }
+    }
+
+    fn note(&mut self, note: Cow<'a, str>) {
+        self.notes.push(note.into_owned());
     }
 
     fn root(&mut self, root: &RootName<'a>, to: u32) -> Parse<()> {
@@ -705,9 +722,13 @@ impl Loader<'_> {
                     mistakes.add(error_at(at, "an array has fewer than 2³² elements"));
                     continue;
                 };
-                if to != NULL {
-                    columns.push_edge(place - last, self.objects.id(to));
-                    last = place;
+                match to {
+                    NULL => {}
+                    CUT => columns.push_cut(place),
+                    to => {
+                        columns.push_edge(place - last, self.objects.id(to));
+                        last = place;
+                    }
                 }
             }
             let bytes = array.and_then(|array| array.bytes);
@@ -753,6 +774,7 @@ impl Loader<'_> {
         }
         columns.classes = self.schema.classes;
         columns.threads = self.threads;
+        columns.notes = self.notes;
         let roots = self.roots.into_iter();
         columns.roots = roots
             .map(|(root, to)| (root, ObjectId(self.objects.id(to))))

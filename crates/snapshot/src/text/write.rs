@@ -32,6 +32,7 @@ pub fn write_text(heap: &Snapshot, out: impl Write, progress: Progress<'_>) -> i
         classes: names_of_classes(heap.classes()),
     };
     check_numbers(heap)?;
+    writer.write_notes();
     writer.write_classes();
     writer.write_threads();
     writer.write_roots();
@@ -151,6 +152,14 @@ impl<W: Write> Writer<'_, W> {
 
     fn push(&mut self, text: &str) {
         self.line.extend_from_slice(text.as_bytes());
+    }
+
+    fn write_notes(&mut self) {
+        for note in self.heap.notes() {
+            self.push("note ");
+            push_quoted(&mut self.line, note.as_bytes());
+            self.push("\n");
+        }
     }
 
     fn write_classes(&mut self) {
@@ -293,6 +302,11 @@ impl<W: Write> Writer<'_, W> {
                     reached = index as usize + 1;
                 }
             });
+            for place in heap.cut_of(object) {
+                if let Place::Element(index) = place {
+                    reached = reached.max(index as usize + 1);
+                }
+            }
             length = heap.length_of(object).map(|length| length.max(reached));
             listed = class.elements == Some(Elements::Refs) && length.is_some();
         }
@@ -302,7 +316,7 @@ impl<W: Write> Writer<'_, W> {
             Some(Elements::Plain(kind)) => kind.bytes(),
             _ => 1,
         };
-        let counted = match known {
+        let counted = match &known {
             Some(known) => Some(known.len() / width),
             None => length.filter(|_| listed),
         };
@@ -317,7 +331,7 @@ impl<W: Write> Writer<'_, W> {
             }
         }
         self.write_fields(object, place);
-        match (class.elements, known) {
+        match (class.elements, &known) {
             (Some(Elements::Refs), _) if listed => {
                 self.write_elements(object, length.unwrap_or(0) as u32);
             }
@@ -345,15 +359,15 @@ impl<W: Write> Writer<'_, W> {
     fn write_fields(&mut self, object: ObjectId, class: usize) {
         let heap = self.heap;
         let mut open: &[u8] = b" { ";
-        heap.for_each_edge(object, |place, _, to| {
+        self.for_each_said(object, |it, place, to| {
             let Place::Field(field) = place else {
                 return;
             };
-            self.line.extend_from_slice(open);
-            self.line
-                .extend_from_slice(&self.classes[class].fields[field as usize]);
-            self.line.push(b' ');
-            self.push_object(to);
+            it.line.extend_from_slice(open);
+            it.line
+                .extend_from_slice(&it.classes[class].fields[field as usize]);
+            it.line.push(b' ');
+            it.push_target(to);
             open = b", ";
         });
         heap.for_each_value(object, |field, value| {
@@ -369,18 +383,41 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
+    /// Calls `f` with the slots of an object that have an edge or were cut, in order.
+    fn for_each_said(
+        &mut self,
+        object: ObjectId,
+        mut f: impl FnMut(&mut Self, Place, Option<ObjectId>),
+    ) {
+        let heap = self.heap;
+        let mut cut = heap.cut_of(object).peekable();
+        heap.for_each_edge(object, |place, _, to| {
+            while let Some(cut) = cut.next_if(|it| *it < place) {
+                f(self, cut, None);
+            }
+            f(self, place, Some(to));
+        });
+        cut.for_each(|place| f(self, place, None));
+    }
+
+    fn push_target(&mut self, target: Option<ObjectId>) {
+        match target {
+            Some(object) => self.push_object(object),
+            None => self.push("cut"),
+        }
+    }
+
     /// `[ Node#1, null*3 ]`
     fn write_elements(&mut self, object: ObjectId, length: u32) {
-        let heap = self.heap;
         self.push(" [");
         let mut next = 0;
-        heap.for_each_edge(object, |place, _, to| {
+        self.for_each_said(object, |it, place, to| {
             let Place::Element(index) = place else {
                 return;
             };
-            self.push_nulls(next, index);
-            self.push(if index == 0 { " " } else { ", " });
-            self.push_object(to);
+            it.push_nulls(next, index);
+            it.push(if index == 0 { " " } else { ", " });
+            it.push_target(to);
             next = index + 1;
         });
         self.push_nulls(next, length);
@@ -402,14 +439,13 @@ impl<W: Write> Writer<'_, W> {
 
     /// The elements of an array whose length is not known, a line each.
     fn write_single(&mut self, object: ObjectId) {
-        let heap = self.heap;
         self.line.push(b'\n');
-        heap.for_each_edge(object, |place, _, to| {
+        self.for_each_said(object, |it, place, to| {
             if let Place::Element(index) = place {
-                self.push_object(object);
-                self.push(&format!("[{index}] -> "));
-                self.push_object(to);
-                self.line.push(b'\n');
+                it.push_object(object);
+                it.push(&format!("[{index}] -> "));
+                it.push_target(to);
+                it.line.push(b'\n');
             }
         });
     }

@@ -2,7 +2,7 @@
 //! was read, or with what is wrong with it.
 
 use expect_test::{Expect, expect};
-use heaphound_snapshot::{read_text, write_text};
+use heaphound_snapshot::{read, read_text, write_text};
 
 fn check(text: &str, expected: Expect) {
     expected.assert_eq(&shown(text.as_bytes()));
@@ -908,4 +908,62 @@ fn several_mistakes_of_one_line_are_told() {
                                           ^
         "#]],
     );
+}
+
+#[test]
+fn references_that_were_cut_are_kept_in_both_forms() {
+    let text = "class Node { next ->, other -weak->, data: i32 }
+class Node[] { next ->, [] -> }
+
+root main -> Node#1
+Node#1 { next -> cut, other -weak-> cut, data = 1 }
+Node[]#2 { next -> cut } [ cut, null*5, Node#1, cut ]
+Node[]#3
+Node[]#3[70000] -> cut
+";
+    let heap = read(text.as_bytes(), "heap", &mut |_, _| {}).unwrap();
+    assert_eq!(heap.cut().len(), 6);
+    assert_eq!(heap.edges(), 1);
+    use heaphound_heap::snapshot::ObjectId;
+    use heaphound_heap::view::{HeapView, Place};
+    assert!(
+        heap.is_cut(ObjectId(1), Place::Element(0)) && heap.is_cut(ObjectId(1), Place::Element(7))
+    );
+    assert!(
+        !heap.is_cut(ObjectId(1), Place::Element(1))
+            && !heap.is_cut(ObjectId(1), Place::Element(6))
+    );
+    let mut bytes = Vec::new();
+    heaphound_snapshot::write_binary(&heap, &mut bytes, &mut |_, _| {}).unwrap();
+    let again = read(&bytes, "heap", &mut |_, _| {}).unwrap();
+    for heap in [&heap, &again] {
+        let mut written = Vec::new();
+        heaphound_snapshot::write_text(heap, &mut written, &mut |_, _| {}).unwrap();
+        let written = String::from_utf8(written).unwrap();
+        let all = read(written.as_bytes(), "heap", &mut |_, _| {}).unwrap();
+        assert_eq!(all.cut(), heap.cut(), "{written}");
+        assert!(
+            written.contains("{ next -> cut, other -weak-> cut, data = 1 }"),
+            "{written}"
+        );
+        assert!(
+            written.contains("[ cut, null*5, Node#1, cut ]"),
+            "{written}"
+        );
+    }
+    for (wrong, what) in [
+        ("root main -> cut", "never to null"),
+        ("A#1 { next -> cut, next -> A#1 }", "given twice"),
+        ("A[]#1 [ cut*3 ]", "expected"),
+    ] {
+        let error = read(wrong.as_bytes(), "heap", &mut |_, _| {}).unwrap_err();
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    // A class may still have that name.
+    let named = read(
+        b"root main -> cut#1\ncut#1 { next -> cut#1 }",
+        "heap",
+        &mut |_, _| {},
+    );
+    assert_eq!(named.unwrap().edges(), 1);
 }

@@ -35,6 +35,10 @@ pub fn told(heap: &Snapshot, precisely: bool) -> String {
         heap.for_each_edge(object, |place, strength, to| {
             writeln!(out, "  {place:?} {strength:?} {}", to.0).unwrap();
         });
+        for place in heap.cut_of(object) {
+            assert!(heap.is_cut(object, place));
+            writeln!(out, "  {place:?} was cut").unwrap();
+        }
         heap.for_each_value(object, |field, value| {
             assert_eq!(
                 format!("{:?}", heap.plain_value(object, field)),
@@ -220,6 +224,8 @@ fn build(
                     Place::Field(at as u32),
                     to(seeds[5].rotate_left(nth as u32 * 7)),
                 );
+            } else if seeds[5] >> (nth % 64) & 1 == 1 {
+                builder.add_cut(Place::Field(at as u32));
             }
         }
         if values {
@@ -288,10 +294,14 @@ fn add_elements(
             for nth in 0..seeds[9] % 6 {
                 // Some neighbours, some holes, some further than two bytes count.
                 index += [0, 0, 3, 9, 70_000][(seeds[10] >> (3 * nth)) as usize % 5];
-                builder.add_edge(
-                    Place::Element(index),
-                    to(seeds[11].rotate_left(nth as u32 * 9)),
-                );
+                if seeds[11] >> nth & 3 == 3 {
+                    builder.add_cut(Place::Element(index));
+                } else {
+                    builder.add_edge(
+                        Place::Element(index),
+                        to(seeds[11].rotate_left(nth as u32 * 9)),
+                    );
+                }
                 index += 1;
             }
             if knows_length {

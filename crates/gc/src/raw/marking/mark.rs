@@ -17,7 +17,7 @@
 //! the plain loop. A visitor sees, it cannot change what is marked. A [`Marker`] says what a
 //! mark is (`marker.rs`).
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heaphound_heap::crew;
 use heaphound_heap::pool::Pool;
@@ -63,6 +63,8 @@ pub(crate) trait Visitor: Send {
     const COUNTS: bool = false;
     /// Whether [`Visitor::decide`] is wanted.
     const DECIDES: bool = false;
+    /// Whether [`Visitor::enters`] is wanted.
+    const SIFTS: bool = false;
 
     /// What a start carries that is neither a root nor an edge, or an edge that was counted before.
     /// Roots carry the default.
@@ -123,6 +125,15 @@ pub(crate) trait Visitor: Send {
     fn decide(&mut self, edge: Self::Edge, word: Word) -> Decision {
         let _ = (edge, word);
         Decision::Follow
+    }
+
+    /// Whether an edge enters its target, which is not marked yet, given the header that it would have then. If not, it is
+    /// left out; the visitor may have kept it. Cheaper than [`Visitor::decide`]: most edges lead to
+    /// objects that are marked already, or to others that are marked now.
+    #[inline(always)]
+    fn enters(&mut self, edge: Self::Edge, marked: Word) -> bool {
+        let _ = (edge, marked);
+        true
     }
 
     /// Objects and bytes that it has counted since it was made.
@@ -613,6 +624,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 return None;
             }
         }
+        const { assert!(!(V::SIFTS && V::DEGREES)) };
         if V::DEGREES {
             let fresh = |word: Word| marker.mark(word).with_degree(0);
             let before = match PARALLEL {
@@ -636,6 +648,9 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             return Some(word);
         }
         let marked = marker.mark(word);
+        if V::SIFTS && !self.visitor.enters(edge, marked) {
+            return None;
+        }
         if PARALLEL {
             // Everyone who comes here writes the same word, so that a swap tells
             // exactly one of them that the object was white.
@@ -768,17 +783,25 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let mut tag = V::Tag::default();
         let (to, refers) = match TAGS {
             true => {
-                let to = self.ground.reach.read(slot);
-                (to, self.ground.reach.covers(to))
+                let found = Raw(slot.load(Relaxed));
+                // Not the heap's own, which is the same, but no constant.
+                let to = Reach::TAGGED.clean(found);
+                let refers = Reach::TAGGED.covers(to);
+                if M::TAGS {
+                    let untouched = found.untouched_if(refers);
+                    // An object has just been marked, so that its line is written back in any case: then to
+                    // write is cheaper than to ask. The lines of an array may be clean, and stay so.
+                    if !ELEMENT || untouched != found {
+                        slot.store(untouched.0, Relaxed);
+                    }
+                }
+                (to, refers)
             }
             false => {
                 let to = Raw(slot.load(Relaxed));
                 (to, !to.is_null())
             }
         };
-        if M::TAGS && refers {
-            tag_untouched(slot, to);
-        }
         if V::READS && (V::READS_ALL || refers) {
             tag = match ELEMENT {
                 true => self.visitor.element_read(source, word, to),
@@ -830,9 +853,10 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                     dependent |= kind == FieldKind::Dependent;
                     // SAFETY: the class says that a slot is there.
                     let slot = unsafe { slot_at(object, offset as usize) };
-                    let to = self.ground.reach.read(slot);
-                    if M::TAGS && self.ground.refers(to) {
-                        tag_untouched(slot, to);
+                    if M::TAGS {
+                        let found = Raw(slot.load(Relaxed));
+                        let refers = self.ground.refers(self.ground.reach.clean(found));
+                        slot.store(found.untouched_if(refers).0, Relaxed);
                     }
                 }
                 // SAFETY: the class says that a slot is there; room was made.
@@ -849,14 +873,6 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         if dependent {
             self.marked.ephemerons.push(from);
         }
-    }
-}
-
-/// Tags the reference in a slot as untouched. Most are so still, and need no writing.
-#[inline(always)]
-fn tag_untouched(slot: &AtomicU32, to: Raw) {
-    if !Raw(slot.load(Relaxed)).is_untouched() {
-        slot.store(to.untouched().0, Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use heaphound_heap::trace::Visit;
 
-use crate::raw::objects::header::{Epoch, Word};
+use crate::raw::objects::header::{Epoch, Mark, Word};
 
 /// What a mark is and who gets it.
 pub(crate) trait Marker: Copy + Sync {
@@ -66,12 +66,14 @@ impl Marker for Epoch {
 }
 
 /// The collector's mark, at a collection that counts for staleness: the objects that it marks have not been
-/// used for one collection more, until somebody touches them.
+/// used for one collection more, until somebody touches them. Both are written at once, and cost one addition.
 #[derive(Clone, Copy)]
 pub(crate) struct Ageing {
-    pub(crate) epoch: Epoch,
-    /// Bit k: whether objects whose staleness is k grow staler.
-    pub(crate) grows: u8,
+    epoch: Epoch,
+    /// Bit k: whether objects whose staleness is k grow staler. Never those that are stalest.
+    grows: u8,
+    /// By staleness: the epoch, and one more of staleness if it grows.
+    added: [Mark; 8],
 }
 
 impl Ageing {
@@ -81,14 +83,20 @@ impl Ageing {
         let grows = |&k: &u32| nth.is_some_and(|nth| nth.is_multiple_of(1 << k));
         let grows = (0..7).filter(grows);
         let grows = grows.fold(0, |bits, k| bits | 1 << k);
-        Self { epoch, grows }
+        Self::with(epoch, grows)
     }
 
-    /// The header of an object at the end of the collection, given what it is now.
-    #[inline]
-    fn aged(self, word: Word) -> Word {
-        let staleness = word.staleness();
-        word.with_staleness(staleness + (self.grows >> staleness & 1))
+    fn with(epoch: Epoch, grows: u8) -> Self {
+        Self {
+            epoch,
+            grows,
+            added: std::array::from_fn(|k| Mark::new(epoch, grows >> k & 1)),
+        }
+    }
+
+    /// The same of another epoch.
+    pub(crate) fn at(self, epoch: Epoch) -> Self {
+        Self::with(epoch, self.grows)
     }
 }
 
@@ -101,9 +109,9 @@ impl Marker for Ageing {
     }
 
     /// The same of all threads that come at once, as it must be.
-    #[inline]
+    #[inline(always)]
     fn mark(self, word: Word) -> Word {
-        self.aged(word).with_epoch(self.epoch)
+        word.with_mark(self.added[word.staleness() as usize])
     }
 
     #[inline]

@@ -8,5 +8,6 @@ pub(crate) mod marker;
 pub(crate) mod ownership;
 pub(crate) mod shape_counter;
 pub(crate) mod sieve;
+pub(crate) mod stale_counter;
 pub(crate) mod summary_counter;
 pub(crate) mod weak;

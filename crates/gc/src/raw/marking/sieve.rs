@@ -3,6 +3,8 @@
 //! A [`Sieve`] is a counter that also decides each edge by the class that it comes from, the class that it
 //! leads to and how stale its target is. Those that are stale enough are set aside, with the place of
 //! their slots: to be counted by what hangs on them alone, or to be cut.
+//!
+//! Where they need only be counted, there is a quicker form (`stale_counter.rs`), of which this is the obvious twin.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -65,7 +67,6 @@ pub(crate) struct Mesh {
     pub(crate) types: HashMap<EdgeType, u8, FixedState>,
     /// Of all others; `None` lets them pass.
     pub(crate) others: Option<u8>,
-    /// The least of all of them: what is less stale passes without a look.
     least: u8,
 }
 
@@ -86,6 +87,11 @@ impl Mesh {
     /// From which staleness on edges of a type are set aside.
     pub(crate) fn from(&self, edge: EdgeType) -> Option<u8> {
         self.types.get(&edge).copied().or(self.others)
+    }
+
+    /// The least of all of them: what is less stale passes without a look.
+    pub(crate) fn least(&self) -> u8 {
+        self.least
     }
 
     #[inline]

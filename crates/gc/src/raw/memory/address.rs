@@ -86,18 +86,11 @@ impl Raw {
         cfg!(feature = "barrier") && self.0 >= (TAGGED_REGION / GRANULE) as u32
     }
 
-    /// Whether nobody has read the reference since it was tagged, in a heap that tags them. An
-    /// invalidated one is never untouched.
+    /// The same reference, tagged as untouched if it leads to an object, and else as it is. No branch: whether
+    /// slots are null cannot be predicted.
     #[inline]
-    pub(crate) fn is_untouched(self) -> bool {
-        self.0 & (INVALID | UNTOUCHED) == UNTOUCHED
-    }
-
-    /// The same reference, tagged as untouched.
-    #[inline]
-    pub(crate) fn untouched(self) -> Self {
-        debug_assert!(self.0 & INVALID == 0);
-        Self(self.0 | UNTOUCHED)
+    pub(crate) fn untouched_if(self, refers: bool) -> Self {
+        Self(self.0 | (refers as u32) << UNTOUCHED.trailing_zeros())
     }
 
     /// The same reference, no longer untouched.
@@ -140,13 +133,16 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
+    /// Of a heap that tags references.
+    pub(crate) const TAGGED: Self = Self {
+        most: (TAGGED_REGION / GRANULE) as u32 - 1,
+        clean: !UNTOUCHED,
+    };
+
     /// Of a heap that tags references, or of one that does not.
     pub(crate) fn new(tags: bool) -> Self {
         match tags {
-            true => Self {
-                most: (TAGGED_REGION / GRANULE) as u32 - 1,
-                clean: !UNTOUCHED,
-            },
+            true => Self::TAGGED,
             false => Self {
                 most: u32::MAX,
                 clean: u32::MAX,
@@ -165,6 +161,18 @@ impl Reach {
     #[inline]
     pub(crate) fn covers(self, raw: Raw) -> bool {
         raw.0.wrapping_sub(1) < self.most
+    }
+
+    /// Whether a reference was pruned or invalidated: it is not null, and leads to no object.
+    #[inline]
+    pub(crate) fn is_cut(self, raw: Raw) -> bool {
+        self.tags() && raw.0 & INVALID != 0
+    }
+
+    /// What was read in a slot, without the tag of what is untouched.
+    #[inline]
+    pub(crate) fn clean(self, found: Raw) -> Raw {
+        Raw(found.0 & self.clean)
     }
 
     /// What a slot holds, be it untouched or not. For the collector and for questions: they do not

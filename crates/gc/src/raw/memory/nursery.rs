@@ -16,7 +16,7 @@ use crate::raw::memory::address::{CARD, CARDS_START, MATURE_START, NURSERY_START
 use crate::raw::memory::pages::{Pages, Use};
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
 use crate::raw::memory::space::{Cursor, Demand, POISON, Space};
-use crate::raw::objects::header::{HashState, Word};
+use crate::raw::objects::header::{HashState, SiteId, Word};
 use crate::raw::objects::layout::{ELEMENTS_OFFSET, Slots, array_len, for_each_slot, slot_at};
 
 /// The nursery's bounds and what is left of it.
@@ -111,6 +111,8 @@ pub(crate) struct Evacuation<'h> {
     place: usize,
     /// Objects outside the nursery whose weak slots may refer into it.
     weak: Vec<Raw>,
+    /// Samples among the copies.
+    pub(crate) samples: Vec<Raw>,
     pub(crate) objects: usize,
     pub(crate) bytes: usize,
 }
@@ -133,6 +135,7 @@ impl<'h> Evacuation<'h> {
             queue: [std::ptr::null(); QUEUE],
             place: 0,
             weak: Vec::new(),
+            samples: Vec::new(),
             objects: 0,
             bytes: 0,
         }
@@ -208,6 +211,9 @@ impl<'h> Evacuation<'h> {
         self.objects += 1;
         self.bytes += bytes;
         self.gray.push(to);
+        if word.site() != SiteId::NONE {
+            self.samples.push(to);
+        }
         to
     }
 

@@ -23,22 +23,54 @@ use heaphound_heap::crew;
 pub(crate) const POISON: u8 = 0xdb;
 
 /// A place to allocate cells from: the rest of a run, and the run after it.
-#[derive(Default)]
+///
+/// A mutator's cursor takes samples: the run ends at the next byte of which a sample is to be taken, and
+/// whoever needs the cell around it has to ask. Nobody else pays for that.
 pub(crate) struct Cursor {
     pub(crate) next: Cell<usize>,
     pub(crate) limit: Cell<usize>,
     /// The next free run of the block, 0 if there is none.
     following: Cell<u32>,
-    /// Bytes of the run behind `limit`; see [`Cursor::cut`].
+    /// Bytes of the run behind `limit`, where a sample is to be taken at `limit`; else 0.
     held: Cell<u32>,
+    /// Bytes from the end of the run to the next sample, if it is not in the run. `NEVER` where none is taken.
+    until: Cell<u32>,
+}
+
+/// No sample is taken.
+const NEVER: u32 = u32::MAX;
+
+impl Default for Cursor {
+    /// One that takes no samples.
+    fn default() -> Self {
+        Self::sampling(NEVER as usize)
+    }
 }
 
 impl Cursor {
+    /// One that takes its first sample after that many bytes.
+    pub(crate) fn sampling(until: usize) -> Self {
+        Self {
+            next: Cell::new(0),
+            limit: Cell::new(0),
+            following: Cell::new(0),
+            held: Cell::new(0),
+            until: Cell::new(u32::try_from(until).unwrap_or(NEVER)),
+        }
+    }
+
     /// Gives the cursor a run, by addresses.
     pub(crate) fn enter(&self, start: usize, end: usize) {
+        // What is left of the last run is not allocated, and does not count.
+        let unused = (self.limit.get() - self.next.get()) as u32;
+        let until = match (self.until.get(), self.held.take()) {
+            (NEVER, _) => NEVER,
+            (until, 0) => until.saturating_add(unused).min(NEVER - 1),
+            (_, _) => unused,
+        };
         self.next.set(start);
         self.limit.set(end);
-        self.held.set(0);
+        self.aim(0, until);
     }
 
     /// Leaves the cursor without a run.
@@ -52,19 +84,28 @@ impl Cursor {
         self.limit.get() + self.held.get() as usize - self.next.get()
     }
 
-    /// Holds back all but the first bytes of the run, so that whoever needs more has to say so.
-    pub(crate) fn cut(&self, keep: usize) {
-        let held = self.rest() - keep;
-        self.limit.set(self.next.get() + keep);
+    /// Ends the run at the byte of which the next sample is to be taken: `until` bytes behind the
+    /// first `skip`, which are as good as allocated.
+    pub(crate) fn aim(&self, skip: usize, until: u32) {
+        let rest = self.rest();
+        let held = match until {
+            NEVER => 0,
+            until => (rest - skip).saturating_sub(until as usize),
+        };
+        if held == 0 && until != NEVER {
+            self.until.set(until - (rest - skip) as u32);
+        }
+        self.limit.set(self.next.get() + rest - held);
         self.held
             .set(u32::try_from(held).expect("a run is shorter than 4 GiB"));
     }
 
-    /// Gives back what was held back. Returns whether anything was.
-    pub(crate) fn uncut(&self) -> bool {
-        let held = self.held.take() as usize;
-        self.limit.set(self.limit.get() + held);
-        held > 0
+    /// If a sample is to be taken of the next cell, and the run has room for it: how many bytes of the cell lie behind
+    /// the byte that was aimed at. Then somebody has to aim again.
+    pub(crate) fn hits(&self, cell: usize) -> Option<usize> {
+        let before = self.limit.get() - self.next.get();
+        let hits = self.held.get() > 0 && before < cell && cell <= self.rest();
+        hits.then(|| cell - before)
     }
 }
 
@@ -263,7 +304,7 @@ impl Space {
     pub(crate) fn leave_one_cell(&self, cursor: &Cursor, size_class: SizeClass) {
         let rest = cursor.next.get() + size_class.cell_bytes();
         let run = self.free_rest(cursor, rest, size_class);
-        cursor.limit.set(rest);
+        cursor.enter(cursor.next.get(), rest);
         cursor.following.set(run.0);
     }
 

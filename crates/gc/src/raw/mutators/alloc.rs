@@ -2,8 +2,8 @@
 //!
 //! A mutator allocates small objects from cursors: one for each size class, or one
 //! for all of them where there is a nursery. When a cursor is used up it is
-//! refilled, which is also where safepoints, zeal and collections happen, and where
-//! samples are taken of what the program allocates where (`sites.rs`).
+//! refilled, which is also where safepoints, zeal and collections happen. Before that it may stop where a sample
+//! is to be taken of what the program allocates where (`sampler.rs`).
 
 use std::panic::Location;
 
@@ -11,11 +11,11 @@ use heaphound_heap::ClassId;
 
 use crate::collect::{Cause, Kind, Request};
 use crate::error::OutOfMemory;
-use crate::raw::memory::address::{CARD, GRANULE, Raw};
+use crate::raw::memory::address::{CARD, Raw};
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
 use crate::raw::memory::space::{Cursor, Demand, Refusal};
 use crate::raw::mutators::mutator::{Local, Mutator, MutatorShared};
-use crate::raw::objects::header::{Header, Word};
+use crate::raw::objects::header::{Header, SiteId, Word};
 use crate::raw::objects::layout::MAX_FIXED_BYTES;
 use crate::raw::objects::object::{Descriptor, Filler, Init, Managed};
 use crate::raw::objects::slot::mark_card;
@@ -36,45 +36,7 @@ impl MutatorShared {
         let (cached, class) = self.class_cache[place].get();
         (cached == key).then_some(class)
     }
-
-    /// Chooses where in a new run a sample is taken, if one is due: the run is cut there. Returns
-    /// whether it is the object of `cell` bytes for which the run was taken.
-    fn choose_sample(&self, cursor: &Cursor, cell: usize) -> bool {
-        let rest = cursor.rest();
-        if !self.is_sample_due(rest) {
-            return false;
-        }
-        // Every byte with the same chance, or a program that allocates in turns would be
-        // caught at the same turn again and again.
-        let byte = self.random() as usize % rest / GRANULE * GRANULE;
-        if byte >= cell {
-            cursor.cut(byte);
-        }
-        byte < cell
-    }
-
-    /// Counts bytes that were given out. Returns whether it is time for a sample.
-    fn is_sample_due(&self, bytes: usize) -> bool {
-        let unsampled = self.unsampled.get() + bytes;
-        let is_due = unsampled >= SAMPLE_BYTES;
-        self.unsampled.set(if is_due { 0 } else { unsampled });
-        is_due
-    }
-
-    /// Marsaglia's xorshift.
-    fn random(&self) -> u32 {
-        let mut random = self.random.get();
-        random ^= random << 13;
-        random ^= random >> 17;
-        random ^= random << 5;
-        self.random.set(random);
-        random
-    }
 }
-
-/// Bytes between two samples at least. A block and a chunk of the nursery have one each; runs
-/// that are shorter share one, for taking it costs more than they do.
-const SAMPLE_BYTES: usize = 16 << 10;
 
 /// A size that has a size class: of a large struct some other one, for code that is
 /// never reached but compiled all the same.
@@ -90,6 +52,20 @@ pub(in crate::raw) const CLASS_CACHE: usize = 1024;
 fn cache_place(descriptor: &'static Descriptor) -> (usize, usize) {
     let key = (&raw const *descriptor).addr();
     (key, (key >> 4) % CLASS_CACHE)
+}
+
+/// The key of a class of which some site is pretenured. The fast path does not know it.
+#[inline(always)]
+fn routed(key: usize) -> usize {
+    key | 1
+}
+
+/// Where an object goes of a class of which some site is pretenured.
+struct Route<'a> {
+    class: u32,
+    id: SiteId,
+    cursor: &'a Cursor,
+    is_old: bool,
 }
 
 impl<'a> Mutator<'a> {
@@ -112,29 +88,40 @@ impl<'a> Mutator<'a> {
     #[cold]
     fn class_of_slow(&self, descriptor: &'static Descriptor, site: Site) -> u32 {
         let (key, place) = cache_place(descriptor);
+        let cache = &self.shared.class_cache;
+        let routed = routed(key);
+        if let (cached, class) = cache[place].get()
+            && cached == routed
+        {
+            return class;
+        }
         let in_region = cfg!(feature = "assertions") && self.shared.in_region();
         if in_region && let Some(class) = self.shared.noted_class(key) {
             return class;
         }
-        let cache = &self.shared.class_cache;
         // What another class of the same place has displaced is in the place beside it.
         let beside = &cache[place ^ 1];
         if let (cached, class) = beside.get()
-            && cached == key
+            && (cached == key || cached == routed)
             && !in_region
         {
             beside.swap(&cache[place]);
             return class;
         }
         let class = self.known_class(descriptor);
-        let sites = &self.heap.classes.get(ClassId(class)).sites;
+        let (is_met, is_routed) = {
+            let class = self.heap.classes.get(ClassId(class));
+            (class.is_met(), class.is_routed())
+        };
         // Classes that share a place in the cache are met over and over: that shows nothing new.
-        if !sites.is_met() || cache[place].get().0 == 0 {
-            sites.meet(site);
+        if !is_met || cache[place].get().0 == 0 {
+            self.heap
+                .meet_site(self.shared.sampler.program.get(), site, class);
         }
         match in_region {
             // Not where the fast path would find it.
             true => self.shared.note_class(key, class),
+            false if is_routed => beside.set(cache[place].replace((routed, class))),
             false => beside.set(cache[place].replace((key, class))),
         }
         class
@@ -172,7 +159,8 @@ impl<'a> Mutator<'a> {
                 && end <= cursor.limit.get()
                 && shared.has_room_for(1)
             {
-                let object = self.build(init, class);
+                let word = Word::object(class, shared.epoch.get());
+                let object = self.build(init, word);
                 let at = std::ptr::with_exposed_provenance_mut::<I::Class>(start);
                 // SAFETY: the run between `next` and `limit` is this mutator's own, and
                 // nobody looks before `next` says that there is an object.
@@ -192,10 +180,16 @@ impl<'a> Mutator<'a> {
         descriptor: &'static Descriptor,
         site: Site,
     ) -> Result<Local<'a, I::Class>, OutOfMemory> {
+        if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() }
+            && self.shared.sampler.routes.get()
+            && let Some(route) = self.route::<I::Class>(descriptor, site)
+        {
+            return Ok(self.alloc_routed(init, route));
+        }
         let class = self.class_of(descriptor, site);
         let place = self.reserve(size_of::<I::Class>(), class, site)?;
         // Still unclaimed here: if `build` panics, nothing has happened.
-        let object = self.build(init, class);
+        let object = self.build(init, self.word(class, &place));
         // SAFETY: `place` is free memory for this many bytes, and the claim below
         // makes it an object before anybody looks.
         unsafe { place.at.cast::<I::Class>().write(object) };
@@ -209,9 +203,69 @@ impl<'a> Mutator<'a> {
         Ok(self.shared.push(raw))
     }
 
+    /// Where a small object of a class of which some site is pretenured goes, if the site is known, and there is room for it and
+    /// for its local. No sample is due.
     #[inline(always)]
-    fn build<I: Init>(&self, init: I, class: u32) -> I::Class {
-        let header = Header::new(Word::object(class, self.shared.epoch.get()));
+    fn route<T: Managed>(&self, descriptor: &'static Descriptor, site: Site) -> Option<Route<'a>> {
+        let shared = self.shared;
+        let (key, place) = cache_place(descriptor);
+        let (cached, class) = shared.class_cache[place].get();
+        let id = shared.sampler.known_site(site, class)?;
+        let size_class = const { SizeClass::of(small(size_of::<T>())) };
+        let is_old = shared.sampler.left(id).get() > 0;
+        let cursor = match is_old {
+            true => &shared.cursors[size_class.0 as usize + 1],
+            false => &shared.cursors[0],
+        };
+        let end = cursor.next.get() + size_class.cell_bytes();
+        let fits = end <= cursor.limit.get() && shared.has_room_for(1);
+        (cached == routed(key) && fits).then_some(Route {
+            class,
+            id,
+            cursor,
+            is_old,
+        })
+    }
+
+    /// Allocates a small object of a class of which some site is pretenured.
+    #[inline(always)]
+    fn alloc_routed<I: Init>(&mut self, init: I, route: Route<'a>) -> Local<'a, I::Class> {
+        let cell = const { SizeClass::of(small(size_of::<I::Class>())).cell_bytes() };
+        let Route {
+            class, id, cursor, ..
+        } = route;
+        let shared = self.shared;
+        let object = self.build(init, Word::object(class, shared.epoch.get()));
+        let at = std::ptr::with_exposed_provenance_mut::<I::Class>(cursor.next.get());
+        // SAFETY: as in `alloc`.
+        unsafe { at.write(object) };
+        cursor.next.set(cursor.next.get() + cell);
+        let raw = Raw::of(at.cast());
+        match route.is_old {
+            true => {
+                shared.sampler.note_mature(id, cell);
+                self.mark_cards(raw, cell);
+            }
+            false => shared.sampler.note_detour(id),
+        }
+        if cfg!(feature = "assertions") {
+            shared.note(raw);
+        }
+        shared.push(raw)
+    }
+
+    /// Marks the cards of a new object that is old: what it was filled with may be young.
+    #[inline]
+    fn mark_cards(&self, raw: Raw, bytes: usize) {
+        let (start, end) = (raw.offset(), raw.offset() + bytes);
+        for card in start / CARD..end.div_ceil(CARD) {
+            mark_card(self.shared.base, card * CARD);
+        }
+    }
+
+    #[inline(always)]
+    fn build<I: Init>(&self, init: I, word: Word) -> I::Class {
+        let header = Header::new(word);
         let filler = Filler {
             mutator: self.shared,
         };
@@ -230,7 +284,7 @@ impl<'a> Mutator<'a> {
     ) -> Result<Local<'a, T>, OutOfMemory> {
         let place = self.reserve(bytes, class, site)?;
         write(place.at, self.shared);
-        let header = Header::new(Word::object(class, self.shared.epoch.get()));
+        let header = Header::new(self.word(class, &place));
         // SAFETY: `place` is free memory, as in `alloc`.
         unsafe { place.at.cast::<Header>().write(header) };
         let raw = self.claim(place);
@@ -240,6 +294,12 @@ impl<'a> Mutator<'a> {
         Ok(self.shared.push(raw))
     }
 
+    /// The header of a new object.
+    #[inline]
+    fn word(&self, class: u32, place: &Place<'_>) -> Word {
+        Word::object(class, self.shared.epoch.get()).with_site(place.site)
+    }
+
     /// Finds room for an object; may collect. The room is not taken until `claim`.
     #[inline]
     fn reserve(&mut self, bytes: usize, class: u32, site: Site) -> Result<Place<'a>, OutOfMemory> {
@@ -247,12 +307,42 @@ impl<'a> Mutator<'a> {
             return self.reserve_large(bytes, class, site);
         }
         let size_class = SizeClass::of(bytes);
+        if self.shared.sampler.routes.get()
+            && let Some(place) = self.pretenured(size_class, class, site)
+        {
+            return Ok(place);
+        }
         let cell = size_class.cell_bytes();
         let cursor = self.shared.cursor(size_class);
-        if cursor.next.get() + cell > cursor.limit.get() {
-            return self.refill(size_class, class, site);
+        if cursor.next.get() + cell <= cursor.limit.get() {
+            return Ok(Place::next(cursor, cell));
         }
-        Ok(Place::next(cursor, cell))
+        match self.take(cursor, size_class, class, site) {
+            Some(place) => Ok(place),
+            None => self.refill(size_class, class, site),
+        }
+    }
+
+    /// Room in the mature space, if the site is pretenured and there is any within the budget. Otherwise the object goes
+    /// to the nursery, whose next collection is a full one if the budget is used up.
+    #[inline]
+    fn pretenured(&self, size_class: SizeClass, class: u32, site: Site) -> Option<Place<'a>> {
+        let sampler = &self.shared.sampler;
+        let find = |program, context| self.heap.find_site(program, context, site, class);
+        let id = sampler.site(site, class, find);
+        if sampler.left(id).get() <= 0 {
+            sampler.note_detour(id);
+            return None;
+        }
+        let cell = size_class.cell_bytes();
+        let cursor = &self.shared.cursors[size_class.0 as usize + 1];
+        if cursor.rest() < cell {
+            let space = &self.heap.space;
+            space.refill(cursor, size_class, Demand::Usual).ok()?;
+        }
+        sampler.note_mature(id, cell);
+        let place = self.take(cursor, size_class, class, site);
+        place.map(Place::old)
     }
 
     #[inline]
@@ -261,22 +351,17 @@ impl<'a> Mutator<'a> {
         if let Some((cursor, cell)) = place.cell {
             cursor.next.set(cursor.next.get() + cell);
         }
-        if place.is_old {
-            self.claim_old(raw);
+        if place.is_old && self.heap.generations.has_cards() {
+            let bytes = match place.cell {
+                Some((_, cell)) => cell,
+                None => self.heap.space.footprint(raw),
+            };
+            self.mark_cards(raw, bytes);
+        }
+        if place.site != SiteId::NONE && !raw.is_young() {
+            self.shared.sampler.born_old.borrow_mut().push(raw);
         }
         raw
-    }
-
-    /// A new object that is old at once: all its cards are marked, for what it was
-    /// filled with may be young.
-    #[cold]
-    fn claim_old(&self, raw: Raw) {
-        if self.heap.generations.has_cards() {
-            let end = raw.offset() + self.heap.space.footprint(raw);
-            for card in raw.offset() / CARD..end.div_ceil(CARD) {
-                mark_card(self.shared.base, card * CARD);
-            }
-        }
     }
 
     #[cold]
@@ -291,13 +376,14 @@ impl<'a> Mutator<'a> {
         loop {
             match self.heap.space.take_large(bytes, demand) {
                 Ok(raw) => {
-                    if self.shared.is_sample_due(bytes) {
-                        self.sample(class, site);
-                    }
+                    // An object that is larger than any interval.
+                    let weight = self.shared.sampler.large_weight(bytes);
+                    let site = self.sample(weight, class, site, false);
                     return Ok(Place {
                         at: self.shared.base.object(raw),
                         cell: None,
                         is_old: true,
+                        site,
                     });
                 }
                 // Be it that nothing was collected: then the heap grows.
@@ -319,29 +405,25 @@ impl<'a> Mutator<'a> {
     ) -> Result<Place<'a>, OutOfMemory> {
         let cell = size_class.cell_bytes();
         let cursor = self.shared.cursor(size_class);
-        if cursor.uncut() {
-            self.sample(class, site);
-            if cursor.rest() >= cell {
-                return Ok(Place::next(cursor, cell));
-            }
-        }
         self.before_refill(cell)?;
         let (mut tried, mut demand) = (None, Demand::Usual);
         loop {
             // A finalizer that ran meanwhile may have found room.
-            cursor.uncut();
-            if cursor.rest() >= cell {
-                return Ok(Place::next(cursor, cell));
+            if let Some(place) = self.take(cursor, size_class, class, site) {
+                return Ok(place);
             }
             let Err(mut refusal) = self.heap.refill(self.shared, size_class, demand) else {
-                break;
+                continue;
             };
             // Where the nursery is full and is not to be collected, objects are old from the beginning.
             let is_young = self.heap.generations.has_cards() && refusal == Refusal::CollectionDue;
             let old = &self.shared.cursors[size_class.0 as usize + 1];
             if is_young && (old.rest() >= cell || demand == Demand::Collected) {
                 match self.old_room(size_class) {
-                    Ok(()) => return Ok(Place::next(old, cell).old()),
+                    Ok(()) => {
+                        let place = self.take(old, size_class, class, site);
+                        return Ok(place.expect("there is room").old());
+                    }
                     Err(full) => refusal = full,
                 }
             }
@@ -351,10 +433,28 @@ impl<'a> Mutator<'a> {
                 Ok(()) | Err(CalledOff) => Demand::Collected,
             };
         }
-        if self.shared.choose_sample(cursor, cell) {
-            self.sample(class, site);
+    }
+
+    /// The next cell of a cursor, if it has room for it: a sample, if one is due.
+    fn take(
+        &self,
+        cursor: &'a Cursor,
+        size_class: SizeClass,
+        class: u32,
+        site: Site,
+    ) -> Option<Place<'a>> {
+        let cell = size_class.cell_bytes();
+        if cursor.rest() < cell {
+            return None;
         }
-        Ok(Place::next(cursor, cell))
+        let mut place = Place::next(cursor, cell);
+        if let Some(behind) = cursor.hits(cell) {
+            let sampler = &self.shared.sampler;
+            let is_young = std::ptr::eq(cursor, &self.shared.cursors[0]);
+            place.site = self.sample(sampler.weight(size_class), class, site, is_young);
+            cursor.aim(cell, sampler.next(behind));
+        }
+        Some(place)
     }
 
     /// Sees to it that a mutator that otherwise allocates in the nursery has room in the mature space.
@@ -367,10 +467,16 @@ impl<'a> Mutator<'a> {
         space.refill(cursor, size_class, Demand::Collected)
     }
 
-    /// Takes note of where an object is allocated, on behalf of all that are.
-    #[cold]
-    fn sample(&self, class: u32, site: Site) {
-        self.heap.classes.get(ClassId(class)).sites.sample(site);
+    /// Makes a sample of an object that is about to be allocated, which stands for so many bytes.
+    #[inline]
+    fn sample(&self, weight: u64, class: u32, site: Site, is_young: bool) -> SiteId {
+        let sampler = &self.shared.sampler;
+        let find = |program, context| self.heap.find_site(program, context, site, class);
+        let id = sampler.site(site, class, find);
+        let tally = sampler.tally(id);
+        let count = if is_young { &tally.young } else { &tally.old };
+        count.add(weight);
+        id
     }
 
     fn before_refill(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
@@ -451,6 +557,8 @@ struct Place<'a> {
     cell: Option<(&'a Cursor, usize)>,
     /// Whether the object is old from the beginning, in a heap that has generations.
     is_old: bool,
+    /// Its site, if it is to be a sample.
+    site: SiteId,
 }
 
 impl<'a> Place<'a> {
@@ -461,6 +569,7 @@ impl<'a> Place<'a> {
             at: std::ptr::with_exposed_provenance_mut(cursor.next.get()),
             cell: Some((cursor, cell)),
             is_old: false,
+            site: SiteId::NONE,
         }
     }
 

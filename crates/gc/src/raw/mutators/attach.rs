@@ -56,6 +56,7 @@ impl HeapInner {
             self.space.retire(cursor, size_class);
         }
         self.take_droppables(shared);
+        self.gather_samples(shared);
         // Off the list before ceasing to run: a collection sees either a mutator
         // that it must wait for, or none.
         let mut mutators = self.mutators.lock().unwrap();

@@ -4,3 +4,4 @@ pub(crate) mod alloc;
 pub(crate) mod attach;
 pub(crate) mod mutator;
 pub(crate) mod region_log;
+pub(crate) mod sampler;

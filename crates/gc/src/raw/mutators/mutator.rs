@@ -25,10 +25,12 @@ use crate::raw::memory::address::{Base, Raw};
 use crate::raw::memory::sizes::SizeClass;
 use crate::raw::memory::space::Cursor;
 use crate::raw::mutators::alloc::CLASS_CACHE;
+use crate::raw::mutators::sampler::Sampler;
 use crate::raw::objects::handle::Root;
 use crate::raw::objects::invalid;
 use crate::raw::objects::object::{Managed, Object};
 use crate::raw::objects::slot::foreign_reference;
+use crate::sites::ProgramSite;
 
 /// What a heap knows of one of its mutators.
 ///
@@ -63,10 +65,7 @@ pub(crate) struct MutatorShared {
     /// Allocations until zeal collects.
     pub(in crate::raw) zeal_countdown: Cell<u32>,
     pub(crate) runs_finalizers: Cell<bool>,
-    /// Bytes of runs since one was cut to take a sample.
-    pub(in crate::raw) unsampled: Cell<usize>,
-    /// The state of a small random generator.
-    pub(in crate::raw) random: Cell<u32>,
+    pub(crate) sampler: Sampler,
 }
 
 // SAFETY: H8.
@@ -114,6 +113,7 @@ const MAX_SCOPES: usize = 1 << 16;
 impl MutatorShared {
     pub(crate) fn new(heap: &HeapInner, name: String, locals: usize) -> Self {
         let serial = next_serial();
+        let sampler = Sampler::new(heap.config.how_sampled(), (serial >> PLACE_BITS) as u32);
         Self {
             name,
             thread: std::thread::current().id(),
@@ -124,7 +124,7 @@ impl MutatorShared {
             height: Cell::new(Height(0)),
             frames: zeroed_frames(),
             thread_object: AtomicU32::new(0),
-            cursors: std::array::from_fn(|_| Cursor::default()),
+            cursors: std::array::from_fn(|_| Cursor::sampling(sampler.first())),
             cursor_mask: heap.generations.cursor_mask(),
             epoch: Cell::new(heap.space.epoch()),
             class_cache: std::array::from_fn(|_| Cell::new((0, 0))),
@@ -133,8 +133,7 @@ impl MutatorShared {
             noted_classes: RefCell::default(),
             zeal_countdown: Cell::new(0),
             runs_finalizers: Cell::new(false),
-            unsampled: Cell::new(0),
-            random: Cell::new((serial >> PLACE_BITS) as u32 | 1),
+            sampler,
         }
     }
 
@@ -308,6 +307,14 @@ impl<T: ?Sized> Copy for Local<'_, T> {}
 /// It stays on its thread. While it exists and is not [blocked](Mutator::blocked),
 /// collections wait for it, so a thread that computes for long without
 /// allocating calls [`Mutator::safepoint`] now and then.
+///
+/// ```compile_fail,E0277
+/// let heap = heaphound_gc::Heap::builder().build().unwrap();
+/// let mut m = heap.attach("main").unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || m.collect());
+/// });
+/// ```
 pub struct Mutator<'a> {
     pub(crate) shared: &'a MutatorShared,
     pub(crate) heap: &'a HeapInner,
@@ -319,6 +326,18 @@ pub struct Mutator<'a> {
 }
 
 impl<'a> Mutator<'a> {
+    /// Says where in the program that a language runtime runs this mutator allocates from now on; `None`, as in the
+    /// beginning: where the runtime itself does. It costs a store.
+    ///
+    /// # Panics
+    /// If the site is another heap's.
+    #[inline]
+    #[track_caller]
+    pub fn set_site(&mut self, site: Option<ProgramSite>) {
+        let number = site.map_or(0, |it| it.number_in(self.heap));
+        self.shared.sampler.program.set(number);
+    }
+
     /// # Safety
     /// `shared` is registered with `heap` and running, belongs to this thread and
     /// stays registered until the new value is dropped.

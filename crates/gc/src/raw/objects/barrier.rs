@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use crate::error::Invalidated;
 use crate::heap::HeapInner;
 use crate::raw::memory::address::{Base, NURSERY_END, Raw};
+use crate::raw::objects::header::Word;
 use crate::raw::objects::object::Managed;
 
 /// The object that a tagged reference leads to; panics if it is invalid.
@@ -26,7 +27,7 @@ use crate::raw::objects::object::Managed;
 #[inline(never)]
 #[track_caller]
 pub(in crate::raw) unsafe fn target<T: Managed + ?Sized>(slot: &AtomicU32, raw: Raw) -> &T {
-    match resolve(slot, raw) {
+    match settle(slot, raw) {
         // SAFETY: the caller's promise, and the reference is valid (H3).
         Ok(raw) => unsafe { T::from_object(Base::of(slot).object(raw)) },
         Err(invalidated) => panic!("{invalidated}"),
@@ -37,15 +38,18 @@ pub(in crate::raw) unsafe fn target<T: Managed + ?Sized>(slot: &AtomicU32, raw: 
 #[cold]
 #[inline(never)]
 pub(in crate::raw) fn resolve(slot: &AtomicU32, raw: Raw) -> Result<Raw, Invalidated> {
+    settle(slot, raw)
+}
+
+#[inline(always)]
+fn settle(slot: &AtomicU32, raw: Raw) -> Result<Raw, Invalidated> {
     let heap = heap_of(slot);
-    if let Some(invalidated) = heap.invalidated(raw) {
-        return Err(invalidated);
+    if raw.record().is_none() && heap.reach.tags() {
+        heap.touch(slot, raw);
+        return Ok(raw.touched());
     }
-    if !heap.reach.tags() {
-        return Ok(raw);
-    }
-    heap.touch(slot, raw);
-    Ok(raw.touched())
+    heap.check(raw)?;
+    Ok(raw)
 }
 
 /// Whether a slot that was found to hold a tagged reference may yet hold that one: then it is worth
@@ -76,6 +80,7 @@ fn heap_of(slot: &AtomicU32) -> &HeapInner {
 
 impl HeapInner {
     /// An untouched reference is used.
+    #[inline]
     fn touch(&self, slot: &AtomicU32, raw: Raw) {
         let target = raw.touched();
         // The word is part of the release sequence of whoever wrote the reference, and goes on being so.
@@ -84,16 +89,22 @@ impl HeapInner {
         let header = unsafe { self.base.header(target) };
         let before = header.load();
         if before.staleness() > 0 {
-            header.update(|word| word.with_staleness(0));
+            header.refresh();
         }
         // One more than the collection just past is no news.
-        if before.staleness() > 1
-            && let Some(source) = self.holder_of(slot)
-        {
+        if before.staleness() > 1 {
+            self.note_use(slot, before);
+        }
+    }
+
+    /// A reference was used whose target was stale, as its header says.
+    #[inline(never)]
+    fn note_use(&self, slot: &AtomicU32, target: Word) {
+        if let Some(source) = self.holder_of(slot) {
             // SAFETY: an object of this heap.
             let source = unsafe { self.base.header(source) }.load().class();
             self.pruning
-                .note_use((source, before.class()), before.staleness());
+                .note_use((source, target.class()), target.staleness());
         }
     }
 
@@ -117,6 +128,12 @@ impl HeapInner {
     pub(crate) fn staleness_for_test(&self, object: Raw) -> u8 {
         // SAFETY: tests pass objects of this heap.
         unsafe { self.base.header(object) }.load().staleness()
+    }
+
+    /// The class of an object.
+    pub(crate) fn class_of_for_test(&self, object: Raw) -> u32 {
+        // SAFETY: tests pass objects of this heap.
+        unsafe { self.base.header(object) }.load().class()
     }
 
     /// What the n-th slot of an object refers to. No use of it.

@@ -12,14 +12,14 @@
 //! | 35 | asserted to be owned | GC assertions |
 //! | 36 | free | |
 //! | 37 | ignored while a relation is traced | DeAL exclusions |
-//! | 38 | sampled: the site is in the side table | dynamic object sampling |
+//! | 38 | free | |
 //! | 39 | external memory is accounted to it | heap sizing |
 //! | 40–42 | staleness: unused for about 2ᵏ collections | leak pruning |
 //! | 43–44 | identity hash: none, by address, stored behind the object | hashing |
 //! | 45 | pinned | compaction |
 //! | 46 | key of an ephemeron that waits for it | marking |
 //! | 47–48 | references from its like that were met: 0, 1, 2, more | shapes |
-//! | 49–63 | free | |
+//! | 49–63 | allocation site, of an object that is a sample; else 0 | dynamic object sampling |
 //!
 //! A free run keeps its length in cells in bits 32–47 and the place of the next
 //! run of its block, in granules from the block's start, in bits 48–63.
@@ -59,6 +59,18 @@ const PINNED: u64 = 1 << 45;
 const KEY: u64 = 1 << 46;
 const DEGREE_SHIFT: u32 = 47;
 const DEGREE_MASK: u64 = 0b11 << DEGREE_SHIFT;
+const SITE_SHIFT: u32 = 49;
+
+/// An allocation site of a heap, by its number in the table (`sites.rs`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SiteId(pub(crate) u16);
+
+impl SiteId {
+    /// Of an object that is no sample.
+    pub(crate) const NONE: Self = Self(0);
+    /// The most sites that one heap can tell apart.
+    pub(crate) const MOST: usize = (1 << (64 - SITE_SHIFT)) - 1;
+}
 
 /// The most classes that one heap can have.
 pub(crate) const MAX_CLASSES: usize = (1 << CLASS_BITS) - 1;
@@ -85,6 +97,16 @@ impl Epoch {
     pub(crate) fn from_bits(bits: u64) -> Self {
         debug_assert!(bits & EPOCH_MASK == bits && bits != 0);
         Self(bits)
+    }
+}
+
+/// An epoch, and by how much whoever is marked grows staler.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark(u64);
+
+impl Mark {
+    pub(crate) fn new(epoch: Epoch, staler_by: u8) -> Self {
+        Self(epoch.0 | (staler_by as u64) << STALENESS_SHIFT)
     }
 }
 
@@ -135,6 +157,12 @@ impl Header {
         Word(self.0.swap(word.0, Relaxed))
     }
 
+    /// The object is in use, while other threads may change other bits. One instruction, and no loop.
+    #[inline]
+    pub(crate) fn refresh(&self) {
+        self.0.fetch_and(!STALENESS_MASK, Relaxed);
+    }
+
     /// Changes some bits while other threads may change others.
     pub(crate) fn update(&self, mut f: impl FnMut(Word) -> Word) -> Word {
         let before = self
@@ -149,6 +177,18 @@ impl Word {
     #[inline]
     pub(crate) fn object(class: u32, epoch: Epoch) -> Self {
         Self(class as u64 | epoch.0)
+    }
+
+    /// Where the object was allocated, if it is a sample.
+    #[inline]
+    pub(crate) fn site(self) -> SiteId {
+        SiteId((self.0 >> SITE_SHIFT) as u16)
+    }
+
+    /// Makes a sample of an object that was none.
+    #[inline]
+    pub(crate) fn with_site(self, site: SiteId) -> Self {
+        Self(self.0 | (site.0 as u64) << SITE_SHIFT)
     }
 
     /// How many references from its like have been met, 3 at most, since it was marked by a
@@ -225,6 +265,13 @@ impl Word {
     #[inline]
     pub(crate) fn with_staleness(self, staleness: u8) -> Self {
         Self(self.0 & !STALENESS_MASK | (staleness as u64) << STALENESS_SHIFT)
+    }
+
+    /// Marked, and so not doomed; and staler, if the mark says so.
+    #[inline]
+    pub(crate) fn with_mark(self, mark: Mark) -> Self {
+        debug_assert!(self.staleness() as u64 + (mark.0 >> STALENESS_SHIFT) < 8);
+        Self((self.0 & !(EPOCH_MASK | DOOMED)) + mark.0)
     }
 
     /// The visited mark of a trace other than the collector's, or a label.
@@ -342,7 +389,11 @@ mod tests {
             .with_external(true)
             .with_awaited_key(true)
             .with_staleness(7)
+            .with_degree(0)
+            .with_site(SiteId(SiteId::MOST as u16))
             .with_visit(0xa5);
+        assert_eq!((word.site().0 as usize, word.degree()), (SiteId::MOST, 0));
+        assert_eq!(Word::object(1, epoch).with_degree(3).site(), SiteId::NONE);
         assert_eq!((word.visit(), word.staleness()), (0xa5, 7));
         assert!(!word.is_doomed() && word.doomed().is_doomed());
         assert!(!word.doomed().with_epoch(epoch).is_doomed());

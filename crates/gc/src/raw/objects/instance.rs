@@ -424,7 +424,8 @@ impl<'a> Mutator<'a> {
             "class `{}` is of another heap",
             info.name
         );
-        self.heap.classes.get(info.id).sites.meet(site);
+        let program = self.shared.sampler.program.get();
+        self.heap.meet_site(program, site, info.id.0);
         met.store(heap, Relaxed);
     }
 }

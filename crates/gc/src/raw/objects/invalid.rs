@@ -130,8 +130,10 @@ impl HeapInner {
         if !self.reach.tags() {
             return None;
         }
+        // Most are merely untouched, and need no record.
+        let record = raw.record()?;
         let records = self.invalidations.0.lock().unwrap();
-        raw.record().map(|record| records[record as usize].clone())
+        Some(records[record as usize].clone())
     }
 
     /// Refuses a reference that looks invalid, if it is.

@@ -634,6 +634,13 @@ impl HeapInner {
         f(&unsafe { MarkedHeap::marked(self) })
     }
 
+    /// Calls `f` with all that the program could reach when the collection began, which has marked and not yet cut
+    /// what leak pruning wants to be cut.
+    pub(crate) fn with_uncut<R>(&self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
+        // SAFETY: called by the collection, with the world stopped; nothing is freed before the sweep.
+        f(&unsafe { StoppedHeap::new(self, None) })
+    }
+
     /// Calls `f` with everything that keeps an object in memory or may bring it back: roots,
     /// weak handles, finalizers. Only while the world is stopped.
     fn for_each_memory(&self, mut f: impl FnMut(Raw)) {

@@ -359,6 +359,8 @@ impl Scribe<'_> {
                 {
                     columns.push_edge(place - last, to);
                     last = place;
+                } else if self.ground.reach.is_cut(to) {
+                    columns.push_cut(place);
                 }
             });
         }
@@ -417,6 +419,9 @@ fn append(all: &mut Columns, part: Columns) {
     let lengths = part.lengths.into_iter();
     all.lengths
         .extend(lengths.map(|(object, length)| (object + objects, length)));
+    let cut = part.cut.into_iter();
+    all.cut
+        .extend(cut.map(|(object, place)| (object + objects, place)));
     let first_value = part.first_value.into_iter();
     all.first_value
         .extend(first_value.map(|first| first + values));

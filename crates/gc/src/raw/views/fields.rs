@@ -178,6 +178,10 @@ impl<'v> StoppedFields<'_, 'v> {
         });
         let refers = |lane: usize| self.reach.covers(Raw(held[lane]));
         let there = each_lane(refers);
+        let absent = match self.reach.tags() {
+            true => each_lane(|lane| self.reach.is_cut(Raw(held[lane]))),
+            false => 0,
+        };
         let mut objects = *objects;
         for (lane, object) in objects.iter_mut().enumerate() {
             object.0.0 = if refers(lane) { held[lane] } else { object.0.0 };
@@ -185,7 +189,7 @@ impl<'v> StoppedFields<'_, 'v> {
         Column {
             objects,
             there,
-            absent: 0,
+            absent,
         }
     }
 
@@ -244,6 +248,7 @@ impl<'v> StoppedFields<'_, 'v> {
     fn held(self, raw: Raw) -> Held<ObjectId<'v>> {
         match self.reach.covers(raw) {
             true => Held::Object(ObjectId(raw, self.brand)),
+            false if self.reach.is_cut(raw) => Held::Cut,
             false => Held::Null,
         }
     }
@@ -362,7 +367,7 @@ impl<'v> Fields for StoppedFields<'_, 'v> {
                     held.there |= bit;
                 }
                 Held::Null => {}
-                Held::Absent => held.absent |= bit,
+                Held::Absent | Held::Cut => held.absent |= bit,
             }
         }
         held.there &= column.there;

@@ -431,6 +431,28 @@ impl<'v, S> HeapView for StoppedHeap<'v, S> {
         unsafe { self.target_at(object, ELEMENTS_OFFSET + 4 * index) }
     }
 
+    fn is_cut(&self, object: ObjectId<'v>, place: Place) -> bool {
+        let class = self.class(self.class_of(object));
+        let offset = match place {
+            Place::Field(at) => {
+                let field = class.fields.get(at as usize);
+                let slot = field.filter(|field| field.kind.is_slot());
+                slot.map(|field| field.offset as usize)
+            }
+            Place::Element(at) => {
+                let is_one = class.elements == Some(Elements::Refs)
+                    && self.length_of(object).is_some_and(|it| (at as usize) < it);
+                is_one.then_some(ELEMENTS_OFFSET + 4 * at as usize)
+            }
+        };
+        let at = self.heap.base.object(object.0);
+        offset.is_some_and(|offset| {
+            // SAFETY: the class says that a slot is there; the world is stopped.
+            let raw = self.heap.reach.read(unsafe { slot_at(at, offset) });
+            self.heap.reach.is_cut(raw)
+        })
+    }
+
     fn plain_element(&self, object: ObjectId<'v>, index: usize) -> Option<Value> {
         let class = self.class(self.class_of(object));
         // SAFETY: an object of that class in the stopped heap.

@@ -1066,7 +1066,11 @@ fn check_snapshot(snapshot: &Snapshot, seed: u64) -> TestCaseResult {
             let mut values = vec![length as u16; length];
             values.iter_mut().skip(1).take(1).for_each(|it| *it = 7);
             let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
-            same("elements", snapshot.element_bytes(object), Some(&bytes[..]))?;
+            same(
+                "elements",
+                snapshot.element_bytes(object).as_deref(),
+                Some(&bytes[..]),
+            )?;
         }
     }
     let case = Case::new(snapshot, snapshot.objects(), seed)?;

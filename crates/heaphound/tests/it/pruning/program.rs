@@ -79,6 +79,8 @@ pub struct Account {
     pub end_step: usize,
     /// The first step after which something had been pruned.
     pub first_pruned: Option<usize>,
+    /// How many references of the heap were cut.
+    pub cut: usize,
     /// How many steps there were.
     pub steps: usize,
     /// Objects with memory of their own.
@@ -171,6 +173,7 @@ pub fn run(heap: &Heap, name: &str, plan: Plan, shares: bool) -> Account {
             end: End::Done,
             end_step: usize::MAX,
             first_pruned: None,
+            cut: 0,
             steps: 0,
             droppable: 0,
             log: Log::default(),
@@ -193,6 +196,7 @@ pub fn run(heap: &Heap, name: &str, plan: Plan, shares: bool) -> Account {
     }
     run.let_go(&mut m);
     run.account.steps = run.step;
+    run.account.cut = heap.pruned().iter().map(|it| it.references()).sum();
     run.account
 }
 

@@ -4,11 +4,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use heaphound::analysis::shape::measure_view;
+use heaphound::analysis::shape::{HashSum, Profile, measure_view};
 use heaphound::analysis::summary::{Summary, summarize};
 use heaphound::{
     Check, Collector, Counted, Finalization, Found, Growth, Header, Heap, HeapBuilder, Instance,
-    Managed, MarkedHeap, Mutator, Needs, Object, RefArray, Slot, StoppedHeap, Var,
+    Managed, MarkedHeap, Mutator, Needs, Object, RefArray, Shapes, Slot, StoppedHeap, Var,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::{Setting, programs, run_attached};
@@ -27,6 +27,8 @@ struct Seen {
     backbones: usize,
     /// Collections with backbones whose degrees were counted while they were marked.
     quick: usize,
+    /// Slots along which rings were looked for.
+    walked: usize,
     wrong: Vec<String>,
 }
 
@@ -48,6 +50,8 @@ impl Check for Comparing {
             let mut found = shapes.measures.to_vec();
             let mut twins = measure_view(heap);
             seen.backbones += found.len();
+            let sums = found.iter().flat_map(|it| it.matches.keys());
+            seen.walked += sums.filter(|it| matches!(it, HashSum::Rings(_))).count();
             seen.quick += (!shapes.recounted && !found.is_empty()) as usize;
             for measure in found.iter_mut().chain(&mut twins) {
                 // The sums are of other numbers; which of them are equal is the same.
@@ -118,7 +122,10 @@ fn check(usual: u32, builder: HeapBuilder, zeal: u32, wants: Needs, inquires: bo
         collections, edges, ..
     } = *all;
     assert!(collections as u32 >= usual && edges > 100, "{edges} edges");
-    assert!(wants != Needs::shapes() || all.backbones > 10 && all.quick > 5);
+    let shapes = wants == Needs::shapes();
+    assert!(!shapes || all.backbones > 10 && all.quick > 5);
+    // Few programs have parents that are worth following.
+    assert!(!shapes || usual < 100 || all.walked > 0);
 }
 
 const BOTH: [Collector; 2] = [Collector::MarkSweep, Collector::Generational];
@@ -220,6 +227,98 @@ fn a_large_heap_is_counted_alike_by_one_and_by_four() {
     assert_eq!(one, summary(Collector::MarkSweep, 4));
     assert_eq!(one, summary(Collector::Generational, 1));
     assert_eq!(one, summary(Collector::Generational, 4));
+}
+
+/// Nodes whose parents lead to a root, in several arrays: rings and strays are looked for on the live heap as in its view,
+/// and none is seen where there is none.
+#[test]
+fn parents_of_a_live_heap_are_followed_as_in_its_view() {
+    const COUNT: usize = 200;
+    for collector in BOTH {
+        for threads in [1, 4] {
+            let heap = builder(collector, threads).build().unwrap();
+            let seen = Arc::new(Mutex::new(Seen::default()));
+            let comparing = Comparing {
+                wants: Needs::shapes(),
+                seen: seen.clone(),
+            };
+            let _watch = heap.watch(Box::new(comparing), None);
+            let shapes = Shapes::testing(Profile::default()).register(&heap, None);
+            let mut m = heap.attach("main").unwrap();
+            let arrays = [(); 3].map(|_| m.alloc_refs::<Node>(COUNT).unwrap());
+            for array in arrays {
+                for at in 0..COUNT {
+                    node(&mut m, array, at);
+                    let parent = m[array][at / 2].get();
+                    m[array][at].get().unwrap().next.set(parent);
+                }
+            }
+            let walked = |m: &mut Mutator<'_>| {
+                m.collect();
+                let measures = shapes.measures();
+                let of = |sum: &str| measures[0].matches[&sum.parse().unwrap()];
+                [of("rings of .next"), of("strays of .next")].map(|sum| sum > 0)
+            };
+            assert_eq!(walked(&mut m), [false, false]);
+            let [own, other] = [arrays[0], arrays[1]];
+            m[own][0].get().unwrap().next.set(m[own][77].get());
+            assert_eq!(walked(&mut m), [true, false]);
+            m[own][0].get().unwrap().next.set(m[other][77].get());
+            assert_eq!(walked(&mut m), [false, true]);
+            let seen = seen.lock().unwrap();
+            assert!(seen.wrong.is_empty(), "{}", seen.wrong[0]);
+            assert_eq!(seen.collections, 3);
+        }
+    }
+}
+
+#[derive(Managed)]
+#[repr(C)]
+struct Through {
+    header: Header,
+    all: Slot<RefArray<Object>>,
+}
+
+/// Objects that went through an array to their like are gone. The array lives on, and what it refers to belonged to their
+/// structure: its elements no longer count as references of that.
+#[test]
+fn an_array_that_outlives_those_who_went_through_it_raises_no_degree() {
+    for collector in BOTH {
+        let heap = builder(collector, 1).build().unwrap();
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let comparing = Comparing {
+            wants: Needs::shapes(),
+            seen: seen.clone(),
+        };
+        let _watch = heap.watch(Box::new(comparing), None);
+        let mut m = heap.attach("main").unwrap();
+        let array = m.alloc_refs::<Object>(4).unwrap();
+        let mut before = None;
+        for at in 0..3 {
+            let number = at as u32;
+            let (next, any) = (before, None);
+            let node = m.alloc(NodeInit { number, next, any }).unwrap();
+            m[array][at].set(Some(m[node].as_object()));
+            before = Some(node);
+        }
+        {
+            let mut m = m.scope();
+            let through = m.alloc(ThroughInit { all: Some(array) }).unwrap();
+            m[array][3].set(Some(m[through].as_object()));
+        }
+        m.collect();
+        m.collect();
+        m[array][3].set(None);
+        m.collect();
+        m.collect();
+        let seen = seen.lock().unwrap();
+        assert!(seen.wrong.is_empty(), "{}", seen.wrong[0]);
+        assert_eq!(
+            (seen.collections, seen.quick),
+            (4, 2),
+            "counted while marking"
+        );
+    }
 }
 
 /// So many classes that most edges do not fit the tables of the mark loop.

@@ -22,7 +22,7 @@ fn grown(model: &mut Model, array: u32, length: usize) -> u32 {
 
 pub(super) const UNION_FIND: Kind = Kind {
     name: "union-find",
-    visible_pct: 70.0,
+    visible_pct: 90.0,
     classes: &[
         Class {
             name: "UnionFind",

@@ -46,6 +46,8 @@ pub struct HeapPlan {
     hosts: [Option<usize>; HOSTS.len()],
     labels: BTreeSet<(usize, usize)>,
     asker: Option<usize>,
+    /// Whether some slots were cut that would be null.
+    has_cuts: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -100,14 +102,15 @@ pub fn heaps() -> impl Strategy<Value = HeapPlan> {
         prop::collection::btree_set(label, 0..=6),
         option::weighted(0.85, 0..3usize),
     );
-    all.prop_map(
-        |(objects, threads, others, hosts, labels, asker)| HeapPlan {
+    (all, any::<bool>()).prop_map(
+        |((objects, threads, others, hosts, labels, asker), has_cuts)| HeapPlan {
             objects,
             threads,
             others,
             hosts,
             labels,
             asker,
+            has_cuts,
         },
     )
 }
@@ -263,9 +266,21 @@ impl HeapPlan {
         };
         let places = fields.chain((0..elements as u32).map(Place::Element));
         for (place, &target) in places.zip(&plan.slots) {
-            if let Some(target) = target {
-                builder.add_edge(place, self.object(target));
+            match target {
+                Some(target) => builder.add_edge(place, self.object(target)),
+                None if self.has_cuts && plan.values[0].is_some_and(|it| it % 3 == 0) => {
+                    builder.add_cut(place);
+                }
+                None => {}
             }
+        }
+    }
+
+    /// The same without references that were cut, for heaps that a program makes.
+    pub fn whole(self) -> Self {
+        Self {
+            has_cuts: false,
+            ..self
         }
     }
 

@@ -698,14 +698,22 @@ where
         view.class(view.class_of(object))
     }
 
-    /// Whether an object has a field, or elements.
+    /// Whether an object has a field, or elements, that can be read.
     fn can(&self, object: V::Object, step: Step) -> bool {
         let class = self.class_of(object);
+        let is_whole = |place| !self.world.view.is_cut(object, place);
         match step {
-            Step::Element(_) => class.elements.is_some(),
+            Step::Element(index) => {
+                let index = u32::try_from(index).ok();
+                class.elements.is_some() && index.is_none_or(|it| is_whole(Place::Element(it)))
+            }
             Step::Field(id) => {
                 let places = &self.resolved.fields[id.0 as usize].places;
-                places[class.id.0 as usize - 1].is_some()
+                match places[class.id.0 as usize - 1] {
+                    Some(FieldPlace::Field(index)) => is_whole(Place::Field(index)),
+                    Some(FieldPlace::Length) => true,
+                    None => false,
+                }
             }
         }
     }

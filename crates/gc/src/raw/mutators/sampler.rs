@@ -1,0 +1,398 @@
+//! Taking samples of what a mutator allocates, and where.
+//!
+//! Of every so many bytes one is chosen, at random, and the object that has it becomes a sample: its header
+//! names its allocation site from then on. The run that a cursor allocates from ends at that byte
+//! ([`Cursor`](crate::raw::memory::space::Cursor)), so that the fast path of allocation finds no room and
+//! the slow one takes the sample: between two samples nothing is any different.
+//!
+//! An object is the likelier to be chosen the larger it is. So a sample stands for more than itself, and
+//! [`Interval::weight`] says for how many bytes: then sums over samples are fair estimates of sums over all
+//! objects.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::raw::marking::mark::Ground;
+use crate::raw::memory::address::Raw;
+use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
+use crate::raw::objects::header::SiteId;
+use crate::sampling::Sampling;
+use crate::sites::Site;
+use crate::sites::context::Context;
+
+/// How many bytes lie between two samples: this many on average, half of it at least, and at most half as many more.
+/// The interval is never the same twice, or it could keep in step with a program that allocates in turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Interval(u32);
+
+impl Interval {
+    /// Every object is a sample.
+    pub(crate) const EXACT: Self = Self(0);
+
+    pub(crate) const fn new(bytes: u32) -> Self {
+        Self(bytes)
+    }
+
+    /// Bytes between two samples, on average.
+    pub(crate) fn bytes(self) -> u32 {
+        self.0
+    }
+
+    /// A distance between two samples, given a random number.
+    fn distance(self, random: u32) -> u32 {
+        self.0 / 2 + ((random as u64 * self.0 as u64) >> 32) as u32
+    }
+
+    /// For how many bytes a sample stands whose cell has that many.
+    pub(crate) fn weight(self, cell: usize) -> u64 {
+        let (interval, cell) = (self.0 as f64, cell as f64);
+        // The chance that one of the chosen bytes is in the cell: no two are nearer than half an interval.
+        let chance = match cell / interval {
+            part if part <= 0.5 => return self.0.into(),
+            part if part < 1.5 => part - (part - 0.5).powi(2) / 2.0,
+            _ => return cell as u64,
+        };
+        (cell / chance) as u64
+    }
+
+    /// The site of a sample, which lives or was not swept since it died, and for how many bytes it stands.
+    pub(crate) fn weigh(self, ground: Ground<'_>, sample: Raw) -> (SiteId, u64) {
+        // SAFETY: an object that is still as it was.
+        let word = unsafe { ground.base.header(sample) }.load();
+        let object = ground.base.object(sample);
+        // SAFETY: as above.
+        let bytes = unsafe { ground.traces[word.class() as usize].bytes(object) };
+        let weight = match bytes <= MAX_SMALL {
+            true => self.weight(SizeClass::of(bytes).cell_bytes()),
+            false => self.weight(bytes),
+        };
+        (word.site(), weight)
+    }
+}
+
+/// Samples that one mutator has taken at one site since the last collection.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// In the nursery.
+    pub(crate) young: Count,
+    /// In the mature space.
+    pub(crate) old: Count,
+    /// Bytes that were allocated in the mature space because the site is pretenured: all of them, not samples.
+    pub(crate) pretenured: Count,
+    /// Allocations in the nursery that took the slow path because another site of the class is pretenured.
+    pub(crate) detours: AtomicU32,
+}
+
+/// Counted by one thread, and read by others at any time.
+#[derive(Default)]
+pub(crate) struct Count {
+    objects: AtomicU32,
+    bytes: AtomicU64,
+}
+
+impl Count {
+    #[inline]
+    pub(crate) fn add(&self, bytes: u64) {
+        let (objects, before) = self.get();
+        self.objects.store(objects.wrapping_add(1), Relaxed);
+        self.bytes.store(before.wrapping_add(bytes), Relaxed);
+    }
+
+    /// Objects and bytes.
+    #[inline]
+    pub(crate) fn get(&self) -> (u32, u64) {
+        (self.objects.load(Relaxed), self.bytes.load(Relaxed))
+    }
+
+    /// As [`get`](Self::get), and begins anew. Only while the world is stopped.
+    pub(crate) fn take(&self) -> (u32, u64) {
+        (self.objects.swap(0, Relaxed), self.bytes.swap(0, Relaxed))
+    }
+}
+
+/// What a mutator needs to take samples.
+pub(crate) struct Sampler {
+    interval: Interval,
+    /// For how many bytes a sample stands, by size class.
+    weights: [u64; SizeClass::COUNT],
+    /// How many calls a site is told apart by.
+    calls: usize,
+    /// The state of a small random generator.
+    random: Cell<u32>,
+    /// The number of the [site](crate::ProgramSite) that a language runtime has set, 0 if none.
+    pub(crate) program: Cell<u32>,
+    /// The sites that it has sampled lately, by where they are and by class.
+    cache: [Cell<(usize, u32, SiteId)>; CACHE],
+    /// By site; takes no memory where there are none.
+    tallies: Box<[Tally]>,
+    /// Samples in the mature space, since the last collection.
+    pub(crate) born_old: RefCell<Vec<Raw>>,
+    /// Whether any site is pretenured.
+    pub(crate) routes: Cell<bool>,
+    /// By site: how many bytes are still to be allocated in the mature space.
+    left: Box<[Cell<i64>]>,
+}
+
+/// Sites that a mutator remembers.
+const CACHE: usize = 512;
+
+/// The place in the cache of a site.
+#[inline]
+fn place_of(key: usize, class: u32) -> usize {
+    let mixed = (key as u64 ^ (class as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as usize % CACHE
+}
+
+impl Sampler {
+    pub(crate) fn new(sampling: Sampling, seed: u32) -> Self {
+        let sampler = Self {
+            interval: sampling.interval(),
+            weights: std::array::from_fn(|class| {
+                let cell = SizeClass(class as u8).cell_bytes();
+                sampling.interval().weight(cell)
+            }),
+            calls: sampling.calls(),
+            random: Cell::new(seed.wrapping_mul(0x9e37_79b9) | 1),
+            program: Cell::new(0),
+            cache: std::array::from_fn(|_| Cell::new((0, 0, SiteId::NONE))),
+            // SAFETY: zero is a valid tally.
+            tallies: unsafe { Box::new_zeroed_slice(SiteId::MOST + 1).assume_init() },
+            born_old: RefCell::default(),
+            routes: Cell::new(false),
+            // SAFETY: zero is a valid number.
+            left: unsafe { Box::new_zeroed_slice(SiteId::MOST + 1).assume_init() },
+        };
+        // Small seeds have small numbers at first.
+        (0..8).for_each(|_| _ = sampler.random());
+        sampler
+    }
+
+    /// Bytes until the first sample.
+    pub(crate) fn first(&self) -> usize {
+        ((self.random() as u64 * self.interval.0 as u64) >> 32) as usize
+    }
+
+    /// Bytes from the end of a cell until the next sample, given how many of its bytes lie behind that of which
+    /// the last was taken.
+    #[inline]
+    pub(crate) fn next(&self, behind: usize) -> u32 {
+        if self.interval == Interval::EXACT {
+            return 0;
+        }
+        let mut behind = behind as u32;
+        loop {
+            let distance = self.interval.distance(self.random());
+            match distance.checked_sub(behind) {
+                Some(left) => return left,
+                None => behind -= distance,
+            }
+        }
+    }
+
+    /// Marsaglia's xorshift.
+    #[inline]
+    fn random(&self) -> u32 {
+        let mut random = self.random.get();
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        self.random.set(random);
+        random
+    }
+
+    /// Returns the number of a site, which `find` knows if this mutator does not. It gets the number of the site that a
+    /// language runtime has set.
+    #[inline]
+    pub(crate) fn site(
+        &self,
+        at: Site,
+        class: u32,
+        find: impl FnOnce(u32, Context) -> SiteId,
+    ) -> SiteId {
+        let program = self.program.get();
+        let key = match program {
+            0 => std::ptr::from_ref(at).addr(),
+            // Odd, as no address is.
+            number => number as usize * 2 + 1,
+        };
+        if self.calls > 0 {
+            let context = Context::here(self.calls);
+            return self.site_of(key ^ context.key(), class, |_| find(program, context));
+        }
+        self.site_of(key, class, |()| find(program, Context::default()))
+    }
+
+    /// Returns the number of a site, if this mutator knows it and the site is all that matters.
+    #[inline]
+    pub(crate) fn known_site(&self, at: Site, class: u32) -> Option<SiteId> {
+        if self.program.get() != 0 || self.calls > 0 {
+            return None;
+        }
+        let key = std::ptr::from_ref(at).addr();
+        let (cached, of, id) = self.cache[place_of(key, class)].get();
+        (cached == key && of == class).then_some(id)
+    }
+
+    /// An object was allocated in the mature space because its site is pretenured.
+    #[inline]
+    pub(crate) fn note_mature(&self, site: SiteId, cell: usize) {
+        let left = self.left(site);
+        left.set(left.get() - cell as i64);
+        self.tally(site).pretenured.add(cell as u64);
+    }
+
+    /// An object of a class of which another site is pretenured was allocated in the nursery.
+    #[inline]
+    pub(crate) fn note_detour(&self, site: SiteId) {
+        let detours = &self.tally(site).detours;
+        detours.store(detours.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// As [`site`](Self::site), by what tells it apart from others.
+    #[inline]
+    fn site_of(&self, key: usize, class: u32, find: impl FnOnce(()) -> SiteId) -> SiteId {
+        let place = place_of(key, class);
+        let (own, beside) = (&self.cache[place], &self.cache[place ^ 1]);
+        let is_it = |(cached, of, _)| cached == key && of == class;
+        if is_it(own.get()) {
+            return own.get().2;
+        }
+        // What another site has displaced is beside it.
+        if is_it(beside.get()) {
+            own.swap(beside);
+            return own.get().2;
+        }
+        let id = find(());
+        beside.set(own.replace((key, class, id)));
+        id
+    }
+
+    /// How many bytes of a site are still to be allocated in the mature space; none if it allocates in the nursery.
+    #[inline]
+    pub(crate) fn left(&self, site: SiteId) -> &Cell<i64> {
+        &self.left[site.0 as usize]
+    }
+
+    #[inline]
+    pub(crate) fn tally(&self, site: SiteId) -> &Tally {
+        &self.tallies[site.0 as usize]
+    }
+
+    /// For how many bytes a sample of a size class stands.
+    #[inline]
+    pub(crate) fn weight(&self, size_class: SizeClass) -> u64 {
+        self.weights[size_class.0 as usize]
+    }
+
+    /// As [`weight`](Self::weight), of a large object.
+    pub(crate) fn large_weight(&self, bytes: usize) -> u64 {
+        self.interval.weight(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::memory::space::Cursor;
+
+    /// Allocates cells of the given sizes, in turn, from runs of a length, and returns for each size how many bytes
+    /// were allocated and how many its samples stand for.
+    fn simulate(interval: u32, sizes: &[usize], run: usize, rounds: usize) -> Vec<(u64, u64)> {
+        let sampling = Sampling::every(interval as usize);
+        let interval = sampling.interval();
+        let sampler = Sampler::new(sampling, 7);
+        let cursor = Cursor::sampling(sampler.first());
+        let mut all = vec![(0, 0); sizes.len()];
+        for _ in 0..rounds {
+            for (&size, all) in sizes.iter().zip(&mut all) {
+                if cursor.rest() < size {
+                    cursor.enter(0, run);
+                }
+                all.0 += size as u64;
+                if let Some(behind) = cursor.hits(size) {
+                    all.1 += interval.weight(size);
+                    cursor.aim(size, sampler.next(behind));
+                }
+                assert!(cursor.next.get() + size <= cursor.limit.get());
+                cursor.next.set(cursor.next.get() + size);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn samples_stand_for_what_is_allocated_whatever_its_size() {
+        for interval in [32, 64, 256, 512, 1024, 4096, 16384] {
+            // The sizes are multiples of the interval, or go with it in some other simple way: no reason to be wrong.
+            for sizes in [
+                &[16, 32, 48, 256, 8192][..],
+                &[32, 32],
+                &[24, 4096],
+                &[256, 512, 1024, 2048],
+            ] {
+                for run in [16 << 10, 64 << 10, 1 << 20] {
+                    let sum: usize = sizes.iter().sum();
+                    let rounds = (4000 * interval as usize / sum).max(20_000);
+                    for (size, (all, sampled)) in
+                        sizes.iter().zip(simulate(interval, sizes, run, rounds))
+                    {
+                        let samples = all as f64 / interval.max(*size as u32) as f64;
+                        let error = (sampled as f64 / all as f64 - 1.0).abs();
+                        let allowed = 6.0 / samples.sqrt();
+                        assert!(
+                            error < allowed,
+                            "{size} of {sizes:?} every {interval} in {run}: {error} > {allowed}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_objects_are_sampled_more_often_as_they_should() {
+        let sampler = Sampler::new(Sampling::every(256), 3);
+        let cursor = Cursor::sampling(sampler.first());
+        let mut hits = [0, 0];
+        for round in 0..100_000 {
+            let (size, hit) = [(16, 0), (128, 1)][round % 2];
+            if cursor.rest() < size {
+                cursor.enter(0, 32 << 10);
+            }
+            if let Some(behind) = cursor.hits(size) {
+                hits[hit] += 1;
+                cursor.aim(size, sampler.next(behind));
+            }
+            cursor.next.set(cursor.next.get() + size);
+        }
+        let ratio = f64::from(hits[1]) / f64::from(hits[0]);
+        assert!((7.4..8.6).contains(&ratio), "{hits:?}");
+    }
+
+    #[test]
+    fn in_exact_mode_every_object_is_a_sample_and_stands_for_itself() {
+        let sampler = Sampler::new(Sampling::exact(), 1);
+        let cursor = Cursor::sampling(sampler.first());
+        for round in 0..1000 {
+            let size = 16 + 8 * (round % 5);
+            if cursor.rest() < size {
+                cursor.enter(0, 4096);
+            }
+            let behind = cursor.hits(size);
+            assert_eq!(behind, Some(size));
+            assert_eq!(sampler.weight(SizeClass::of(size)), size as u64);
+            cursor.aim(size, sampler.next(size));
+            cursor.next.set(cursor.next.get() + size);
+        }
+    }
+
+    #[test]
+    fn a_cursor_that_takes_no_samples_has_all_its_run() {
+        let cursor = Cursor::default();
+        for _ in 0..10 {
+            cursor.enter(8, 1 << 30);
+            assert_eq!((cursor.rest(), cursor.hits(16)), ((1 << 30) - 8, None));
+            cursor.next.set(1 << 20);
+        }
+    }
+}

@@ -5,7 +5,8 @@
 //! The globals come first, as in Chrome's tools.
 //!
 //! The groups of all internalized and all external strings are left out. V8 holds those strings weakly, and
-//! whoever uses one has an edge to it.
+//! whoever uses one has an edge to it. So are the tables of V8's compiler: whether it was at work when the snapshot
+//! was taken says nothing about who holds an object.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -34,6 +35,8 @@ pub const STACK_OF: &str = "(Stack of ";
 const NULLS: [&str; 3] = ["null_value", "undefined_value", "the_hole_value"];
 /// Groups that hold nothing strongly.
 const WEAK: [&str; 2] = ["(Internalized strings)", "(External strings)"];
+/// What V8 calls the roots in the tables of its compiler.
+const COMPILER: &str = "IdentityMapBase";
 
 /// The roots, and which nodes are no objects.
 pub struct Roots {
@@ -199,6 +202,9 @@ impl Finder<'_> {
                 true => self.graph.strings.str(self.graph.edge_name[edge]),
                 false => "",
             };
+            if kind == RootKind::Other && told(label) == Some(COMPILER) {
+                continue;
+            }
             let (name, scope) = match (is_stack, thread) {
                 _ if labels => (label, None),
                 (true, _) => (THREAD, Some(name)),

@@ -298,6 +298,28 @@ fn a_class_has_the_names_that_most_of_its_objects_use() {
 }
 
 #[test]
+fn the_compiler_at_work_holds_nothing() {
+    let mut file = V8File::new();
+    let roots = file.group("(Strong roots)");
+    let [kept, seen] = ["Kept", "Seen"].map(|name| file.node("object", name, 16));
+    file.edge(roots, "internal", "1 / builtin", kept);
+    file.edge(roots, "internal", "2 / IdentityMapBase", kept);
+    file.edge(roots, "internal", "3 / IdentityMapBase", seen);
+    check(
+        &file,
+        expect![[r#"
+            interface Detached
+            interface "(system)"
+            class Kept {}
+            class Seen {}
+            root other:"(Strong roots)"[0] @ "builtin" -> Kept#7
+            Kept#7 (16 bytes)
+            Seen#9 (16 bytes)
+        "#]],
+    );
+}
+
+#[test]
 fn a_long_string_is_known_to_go_on() {
     let mut file = V8File::new();
     let handles = file.group("(Global handles)");

@@ -11,7 +11,6 @@
 use std::any::TypeId;
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
-use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -19,6 +18,7 @@ use heaphound_heap::class::{self, Elements, short_name};
 use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
+use crate::casts::Casts;
 use crate::interface::{InterfaceDescriptor, interface_info};
 use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Shape, Trace};
 
@@ -81,6 +81,7 @@ impl Class {
 /// All classes of one heap.
 pub(crate) struct Classes {
     chunks: [OnceLock<Box<[OnceLock<Class>]>>; 20],
+    casts: Casts,
     names: Mutex<Names>,
 }
 
@@ -113,6 +114,7 @@ impl Classes {
     pub(crate) fn new() -> Self {
         Self {
             chunks: Default::default(),
+            casts: Casts::new(),
             names: Mutex::default(),
         }
     }
@@ -324,17 +326,35 @@ impl Classes {
     /// Whether `id` is the class of a Rust type, or extends it.
     #[inline]
     pub(crate) fn is_instance(&self, id: ClassId, descriptor: &'static Descriptor) -> bool {
+        self.casts
+            .ask(id, descriptor, || self.find_superclass(id, descriptor))
+    }
+
+    #[cold]
+    fn find_superclass(&self, id: ClassId, descriptor: &'static Descriptor) -> bool {
         let mut next = Some(id);
         while let Some(id) = next {
             let class = self.get(id);
-            let own = class.descriptor;
-            // The same descriptor may stand in memory more than once.
-            if ptr::eq(own, descriptor) || (own.type_id)() == (descriptor.type_id)() {
+            if (class.descriptor.type_id)() == (descriptor.type_id)() {
                 return true;
             }
             next = class.info.superclass;
         }
         false
+    }
+
+    /// Whether a class implements the interface of a Rust type, itself or through its supertypes.
+    #[inline]
+    pub(crate) fn implements(&self, id: ClassId, interface: &'static InterfaceDescriptor) -> bool {
+        self.casts
+            .ask(id, interface, || self.find_interface(id, interface))
+    }
+
+    /// The interfaces of a class are known when it is: one that nobody has used is not among them.
+    #[cold]
+    fn find_interface(&self, id: ClassId, interface: &InterfaceDescriptor) -> bool {
+        let interface = self.known_interface((interface.type_id)());
+        interface.is_some_and(|interface| self.extends(id, interface))
     }
 }
 

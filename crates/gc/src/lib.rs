@@ -11,6 +11,7 @@
 #![deny(unsafe_code)]
 
 mod assertions;
+mod casts;
 mod check;
 mod classes;
 mod collect;

@@ -267,10 +267,10 @@ impl Object {
     }
 
     /// Whether the object's class implements an interface, itself or through its supertypes.
+    #[inline]
     pub fn implements<I: Interface>(&self) -> bool {
-        let classes = &self.heap().classes;
-        let interface = classes.known_interface(TypeId::of::<I>());
-        interface.is_some_and(|interface| classes.extends(self.class_id(), interface))
+        let interface = const { &InterfaceDescriptor::of::<I>() };
+        self.heap().classes.implements(self.class_id(), interface)
     }
 
     /// A number that stays the same for as long as the object lives, wherever

@@ -262,6 +262,10 @@ impl HeapInner {
     /// later ones get a number.
     pub(crate) fn threads(&self) -> Vec<(Arc<MutatorShared>, String)> {
         let mut mutators: Vec<_> = self.mutators.lock().unwrap().clone();
+        // Mostly there is one, and every collection asks.
+        if let [only] = &mutators[..] {
+            return vec![(only.clone(), only.name.clone())];
+        }
         mutators.sort_by_key(|shared| shared.serial());
         let given: HashSet<String> = mutators.iter().map(|it| it.name.clone()).collect();
         let mut taken = HashSet::new();

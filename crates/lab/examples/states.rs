@@ -5,10 +5,9 @@
 //! cargo run --release -p heaphound-lab --example states -- select small db
 //! ```
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heaphound::{Kind, Pruning, PruningState};
-use heaphound_lab::measure::thread_time;
 use heaphound_lab::programs::steady::STEADY;
 use heaphound_lab::programs::{Size, builder};
 
@@ -37,9 +36,9 @@ fn main() {
         };
         let heap = builder.build().expect("a heap");
         let mut m = heap.attach("main").expect("attached once");
-        let begin = thread_time();
+        let begin = Instant::now();
         program.run(&mut m, size, &mut |_| {});
-        let total = thread_time() - begin;
+        let total = begin.elapsed();
         let stats = heap.stats();
         let full = || stats.history.iter().filter(|it| it.kind == Kind::Full);
         let gc: Duration = full().map(|it| it.pause).sum();

@@ -4,9 +4,10 @@
 mod costs;
 mod figure;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use heaphound::{Heap, Kind, Pruned, Pruning, PruningPolicy};
+use heaphound::{Heap, Kind, Pruned, Pruning, PruningPolicy, Reaction};
 
 use crate::measure::thread_time;
 use crate::programs::Size;
@@ -112,7 +113,10 @@ fn live(program: &Leaking, plan: Plan) -> Run {
         .initial_bytes(heap_bytes / 16)
         .collector_threads(plan.collector_threads);
     let builder = match plan.pruning {
-        Some(policy) => builder.pruning(Pruning::new().policy(policy)),
+        // The report says what was pruned.
+        Some(policy) => builder
+            .pruning(Pruning::new().policy(policy))
+            .pruning_reaction(Reaction::Call(Arc::new(|_| {}))),
         None => builder,
     };
     let heap = builder.build().expect("a heap");
@@ -216,9 +220,12 @@ struct Life {
 }
 
 impl Life {
-    fn of(program: &'static Leaking, size: Size, times: u64) -> Self {
+    fn of(program: &'static Leaking, size: Size, times: u64, progress: Progress<'_>) -> Self {
+        let name = program.name;
+        progress(&format!("{name}: without pruning"));
         let base = live(program, Plan::new(size, None, u64::MAX));
-        let with = |policy| {
+        let mut with = |policy| {
+            progress(&format!("{name}: {policy:?}"));
             let cap = base.iterations.saturating_mul(times);
             live(program, Plan::new(size, Some(policy), cap))
         };
@@ -261,10 +268,10 @@ fn lives(report: &mut Report, size: Size, times: u64, progress: Progress<'_>) {
     );
     let mut falses = Falses::default();
     for program in LEAKING {
-        progress(program.name);
-        let life = Life::of(program, size, times);
+        let life = Life::of(program, size, times, progress);
         let id = format!("prune.{}.factor", program.id);
-        report.higher(&id, Some(program.paper.factor), life.factor(), "×");
+        let papers = (program.paper.factor * 10.0).round() / 10.0;
+        report.higher(&id, Some(papers), life.factor(), "×");
         falses.add(&life);
         table += &line(&life);
         describe(report, &life, size);

@@ -276,4 +276,119 @@ mod tests {
         let papers = PruningPolicy::DataStructures.mesh(&uses, 1 << 40, 9);
         assert_eq!(papers.types[&(1, 2)], 7);
     }
+
+    /// References of one type in a simulated program: how much more hangs on them after each collection, and when they
+    /// are read.
+    struct Kind {
+        edge: EdgeType,
+        grows_by: usize,
+        is_read: fn(u64) -> bool,
+    }
+
+    const LEAK: EdgeType = (1, 2);
+    const RARE: EdgeType = (3, 4);
+    const PHASE: EdgeType = (5, 6);
+    const BUSY: EdgeType = (7, 8);
+    const KINDS: [Kind; 4] = [
+        // Nobody ever reads it.
+        Kind {
+            edge: LEAK,
+            grows_by: 1,
+            is_read: |_| false,
+        },
+        // Larger, but needed every eighth collection.
+        Kind {
+            edge: RARE,
+            grows_by: 3,
+            is_read: |now| now.is_multiple_of(8),
+        },
+        // Needed every 32nd, until a phase of the program is over.
+        Kind {
+            edge: PHASE,
+            grows_by: 2,
+            is_read: |now| now < 200 && now.is_multiple_of(32),
+        },
+        Kind {
+            edge: BUSY,
+            grows_by: 9,
+            is_read: |_| true,
+        },
+    ];
+
+    /// Runs the program without a heap. Whenever `limit` is exceeded a policy prunes, as often as it finds something.
+    /// Returns what was cut, and how long that had not been read.
+    fn simulate(policy: PruningPolicy, collections: u64, limit: usize) -> Vec<(EdgeType, u64)> {
+        let mut uses = Uses::default();
+        let (mut bytes, mut read_at) = ([0; 4], [0u64; 4]);
+        let mut cut = Vec::new();
+        // About the logarithm of the collections since it was read.
+        let staleness = |now: u64, at: u64| match (now - at).checked_ilog2() {
+            Some(log) => (log as u8 + 1).min(7),
+            None => 0,
+        };
+        for now in 1..=collections {
+            for (i, kind) in KINDS.iter().enumerate() {
+                if (kind.is_read)(now) {
+                    uses.note(kind.edge, staleness(now, read_at[i]), now);
+                    read_at[i] = now;
+                }
+                bytes[i] += kind.grows_by;
+            }
+            // What is read all the time is live, and no leak.
+            bytes[3] = bytes[3].min(50);
+            let mut despair = 0;
+            while bytes.iter().sum::<usize>() > limit && despair <= policy.patience() {
+                let mesh = policy.mesh(&uses, now, despair);
+                let stale = |i: usize| staleness(now, read_at[i]);
+                let types = (0..4).filter_map(|i| {
+                    let edge = KINDS[i].edge;
+                    let from = mesh.from(edge).filter(|&from| stale(i) >= from)?;
+                    Some(Candidate {
+                        edge,
+                        from,
+                        bytes: bytes[i],
+                        own_bytes: bytes[i],
+                    })
+                });
+                let types: Vec<_> = types.filter(|it| it.bytes > 0).collect();
+                let stalest = (0..4).map(stale).max().unwrap();
+                match policy.choose(&Candidates { types, stalest }) {
+                    Some(Choice::Type { edge, .. }) => {
+                        let i = KINDS.iter().position(|it| it.edge == edge).unwrap();
+                        cut.push((edge, now - read_at[i]));
+                        bytes[i] = 0;
+                    }
+                    Some(Choice::Level(_)) => unreachable!("not of these policies"),
+                    None => despair += 1,
+                }
+            }
+        }
+        cut
+    }
+
+    #[test]
+    fn what_is_read_again_is_never_cut_and_what_is_not_is() {
+        for policy in [
+            PruningPolicy::Patient,
+            PruningPolicy::DataStructures,
+            PruningPolicy::IndividualReferences,
+        ] {
+            // In the first phase, all but the leak is read again.
+            let cut = simulate(policy, 190, 1100);
+            assert!(cut.iter().all(|it| it.0 == LEAK), "{policy:?}: {cut:?}");
+            assert!(!cut.is_empty(), "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_patient_policy_finds_out_that_a_phase_is_over() {
+        let kinds = |policy| -> Vec<EdgeType> {
+            let cut = simulate(policy, 2000, 7000);
+            cut.into_iter().map(|it| it.0).collect()
+        };
+        let papers = kinds(PruningPolicy::DataStructures);
+        assert!(papers.iter().all(|&it| it == LEAK), "{papers:?}");
+        let ours = kinds(PruningPolicy::Patient);
+        assert!(ours.contains(&PHASE) && !ours.contains(&RARE), "{ours:?}");
+    }
 }

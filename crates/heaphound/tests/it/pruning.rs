@@ -6,8 +6,11 @@ mod options;
 mod program;
 mod seen;
 
+use std::sync::Arc;
+
 use heaphound::{
-    Collector, Header, Heap, HeapBuilder, Managed, Mutator, Object, OutOfMemory, RefArray, Slot,
+    Collector, Header, Heap, HeapBuilder, Managed, Mutator, Object, OutOfMemory, Reaction,
+    RefArray, Slot,
 };
 
 #[derive(Managed)]
@@ -69,5 +72,45 @@ fn a_list_that_nobody_reads_can_grow_for_ever() {
             heap.pruning_state()
         );
         assert!(heap.pruned().iter().any(|it| it.source() == "Node"));
+    });
+}
+
+/// What a thread that never ends keeps: its stack is no reference that can be cut, what hangs on it is.
+#[test]
+fn a_stack_that_holds_the_leak_is_told() {
+    for_each_collector(|options| {
+        let quiet = Reaction::Call(Arc::new(|_| {}));
+        let heap = options.pruning(true).pruning_reaction(quiet);
+        let heap = heap.build().unwrap();
+        let mut m = heap.attach("connection").unwrap();
+        let holder = m
+            .alloc(NodeInit {
+                number: 0,
+                next: None,
+                load: None,
+            })
+            .unwrap();
+        for number in 1..100_000 {
+            let mut m = m.scope();
+            let load = m.alloc_refs::<Object>(100).unwrap();
+            let node = m.alloc(NodeInit {
+                number,
+                next: None,
+                load: Some(load),
+            });
+            let node = node.unwrap();
+            m[node].next.set(m[holder].next.get());
+            m[holder].next.set(Some(&m[node]));
+        }
+        let findings = heap.findings();
+        let findings = findings.iter().map(|it| &it.finding);
+        let pruned: Vec<_> = findings.filter(|it| it.kind == "pruned").collect();
+        assert!(!pruned.is_empty());
+        for finding in pruned {
+            let text = finding.to_string();
+            assert!(text.contains("thread:connection"), "{text}");
+            assert!(text.contains("a thread's stack holds"), "{text}");
+        }
+        assert_eq!(m[holder].number, 0, "it is all there");
     });
 }

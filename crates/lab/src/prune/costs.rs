@@ -73,12 +73,8 @@ pub(super) fn measure(report: &mut Report, quick: bool, progress: Progress<'_>) 
          in SELECT, with its collections",
     );
     match quick {
-        true => report.note(
-            "compiled_pct and off_pct need other builds, and are left out when it must be quick",
-        ),
+        true => report.note("off_pct needs other builds, and is left out when it must be quick"),
         false => {
-            progress("the same program built without the barrier");
-            compiled(report, rounds);
             progress("the instructions of accessors without the barrier");
             off(report);
         }
@@ -107,32 +103,6 @@ fn ratios(program: &Steady, size: Size, rounds: usize) -> [f64; 4] {
         }
     }
     ratios.map(median)
-}
-
-/// A program on a heap that does not prune, built with the barrier and without it.
-fn compiled(report: &mut Report, rounds: usize) {
-    let builds = match builds::build("idle", "assertions") {
-        Ok(builds) => builds,
-        Err(why) => return report.note(format!("compiled_pct was left out: {why}")),
-    };
-    let seconds = |program: &std::path::Path| {
-        let figures = builds::figures(program, &["jbb", "1"]).ok()?;
-        figures.iter().find(|it| it.0 == "total").map(|it| it.1)
-    };
-    let mut ratios = Vec::new();
-    for round in 0..=rounds {
-        let (Some(without), Some(with)) = (seconds(&builds.without), seconds(&builds.with)) else {
-            return report.note("compiled_pct was left out: the program failed");
-        };
-        if round > 0 {
-            ratios.push(with / without);
-        }
-    }
-    report.lower("prune.compiled_pct", None, percent(median(ratios)), "%");
-    report.note(
-        "compiled_pct: jbb on a heap that does not prune, built with the feature `barrier` over the same built without it. \
-         What is left without it is off_pct",
-    );
 }
 
 /// The instructions of programs that read references, built without the barrier, over those of accessors that have no test.

@@ -130,7 +130,7 @@ fn what_is_dead_is_never_missed() {
 fn the_report_counts_what_was_missed() {
     let mut report = Report::new("prune");
     let program = program("listleak");
-    let life = Life::of(program, Size::Small, 3);
+    let life = Life::of(program, Size::Small, 3, &mut |_| {});
     let mut falses = Falses::default();
     falses.add(&life);
     falses.tell(&mut report);

@@ -17,7 +17,7 @@
 //! the plain loop. A visitor sees, it cannot change what is marked. A [`Marker`] says what a
 //! mark is (`marker.rs`).
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use heaphound_heap::crew;
 use heaphound_heap::pool::Pool;
@@ -324,7 +324,7 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
     if count == 1
         && let Some(visitor) = visitors.pop()
     {
-        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
+        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop, true);
         let edge = |it: &Start<V::Tag>| V::Edge::new(it.to, it.tag);
         worker.stack.extend(starts.iter().map(edge));
         worker.drain_all::<false>(&Pool::new(1));
@@ -349,7 +349,7 @@ fn mark_tagged<M: Marker, V: Visitor, const TAGS: bool>(
         let _guard = pool.guard();
         let visitor = visitors[index].lock().unwrap().take();
         let visitor = visitor.expect("each is taken once");
-        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop);
+        let mut worker = Worker::<M, V, TAGS>::new(ground, marker, visitor, &stop, false);
         worker.drain_all::<true>(&pool);
         let mut drained = worker.finish();
         *visitors[index].lock().unwrap() = drained.visitors.pop();
@@ -445,6 +445,8 @@ const SHARE_ABOVE: usize = 128;
 struct Worker<'h, 'v, M, V: Visitor, const TAGS: bool> {
     ground: Ground<'h>,
     marker: M,
+    /// Whether there is no other worker.
+    is_alone: bool,
     stack: Vec<V::Edge>,
     rests: Vec<Rest>,
     visitor: V,
@@ -457,10 +459,17 @@ struct Worker<'h, 'v, M, V: Visitor, const TAGS: bool> {
 }
 
 impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS> {
-    fn new(ground: Ground<'h>, marker: M, visitor: V, stop: &'v AtomicBool) -> Self {
+    fn new(
+        ground: Ground<'h>,
+        marker: M,
+        visitor: V,
+        stop: &'v AtomicBool,
+        is_alone: bool,
+    ) -> Self {
         Self {
             ground,
             marker,
+            is_alone,
             stack: Vec::with_capacity(4096),
             rests: Vec::new(),
             before: visitor.counted(),
@@ -784,17 +793,14 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         let (to, refers) = match TAGS {
             true => {
                 let found = Raw(slot.load(Relaxed));
-                // Not the heap's own, which is the same, but no constant.
-                let to = Reach::TAGGED.clean(found);
-                let refers = Reach::TAGGED.covers(to);
-                if M::TAGS {
-                    let untouched = found.untouched_if(refers);
-                    // An object has just been marked, so that its line is written back in any case: then to
-                    // write is cheaper than to ask. The lines of an array may be clean, and stay so.
-                    if !ELEMENT || untouched != found {
-                        slot.store(untouched.0, Relaxed);
-                    }
+                let refers = found.refers_tagged();
+                // Elements have been tagged. An object has just been marked, so that its line is written back in any case:
+                // then to write is cheaper than to ask.
+                if M::TAGS && !ELEMENT {
+                    slot.store(found.untouched_if(refers).0, Relaxed);
                 }
+                // Not the heap's own reach, which is the same, but no constant.
+                let to = Reach::TAGGED.clean(found);
                 (to, refers)
             }
             false => {
@@ -821,6 +827,13 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         self.stack.reserve(PIECE);
         let mut top = Top::of(&mut self.stack);
         let source = self.visitor.source(array, word);
+        if TAGS && M::TAGS {
+            // SAFETY: the elements from `next` to `end`, which nobody else reads meanwhile if this worker is alone.
+            unsafe {
+                let first = object.add(ELEMENTS_OFFSET).cast::<u32>();
+                tag_elements(first.add(next as usize), end - next as usize, self.is_alone);
+            }
+        }
         for i in next as usize..end {
             // SAFETY: an element, and room was made for a piece of them.
             unsafe {
@@ -876,6 +889,39 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
     }
 }
 
+/// Tags references in a row as untouched. They are written only where something changes: the lines of an array
+/// may be clean, and stay so.
+///
+/// # Safety
+/// So many slots are there, in a heap that tags references. If `is_alone`, no other thread reads or writes them meanwhile.
+unsafe fn tag_elements(first: *mut u32, count: usize, is_alone: bool) {
+    /// So many at once, if the processor can.
+    const BATCH: usize = 8;
+    let tagged = |found: u32| {
+        let found = Raw(found);
+        found.untouched_if(found.refers_tagged()).0
+    };
+    let mut at = 0;
+    while is_alone && at + BATCH <= count {
+        // SAFETY: the caller's promise.
+        let batch = unsafe { &mut *first.add(at).cast::<[u32; BATCH]>() };
+        let after = batch.map(tagged);
+        let changes = (0..BATCH).fold(0, |changes, i| changes | (batch[i] ^ after[i]));
+        if changes != 0 {
+            *batch = after;
+        }
+        at += BATCH;
+    }
+    for at in at..count {
+        // SAFETY: as above.
+        let slot = unsafe { AtomicU32::from_ptr(first.add(at)) };
+        let found = slot.load(Relaxed);
+        if tagged(found) != found {
+            slot.store(tagged(found), Relaxed);
+        }
+    }
+}
+
 /// How many four-byte words behind the header something is.
 pub(crate) const fn word_behind(offset: usize) -> u32 {
     (offset - 8) as u32 / 4
@@ -916,6 +962,30 @@ mod tests {
     use crate::raw::StoppedHeap;
     use crate::raw::marking::marker::VisitMark;
     use crate::{Heap, Instance, Local, Managed, Mutator};
+
+    #[test]
+    fn elements_are_tagged_as_untouched_if_they_refer_to_objects() {
+        // Null, invalid, untouched, and not.
+        let kinds = [0, 1 << 31 | 7, 1 << 30 | 5, 9, (1 << 30) - 1];
+        for count in 0..40 {
+            for first in 0..kinds.len() {
+                let mut slots: Vec<u32> = (0..count).map(|i| kinds[(first + i * i) % 5]).collect();
+                let expected = slots.iter().map(|&found| match found {
+                    0 => 0,
+                    found if found >= 1 << 31 => found,
+                    found => found | 1 << 30,
+                });
+                let expected: Vec<u32> = expected.collect();
+                let mut others = slots.clone();
+                // SAFETY: so many words are there, and they are ours.
+                unsafe {
+                    tag_elements(slots.as_mut_ptr(), count, true);
+                    tag_elements(others.as_mut_ptr(), count, false);
+                }
+                assert_eq!((&slots, &others), (&expected, &expected));
+            }
+        }
+    }
 
     /// Decides by the class and the slot that an edge comes from, and the class that it leads to.
     #[derive(Clone)]

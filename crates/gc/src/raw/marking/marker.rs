@@ -3,7 +3,7 @@
 
 use heaphound_heap::trace::Visit;
 
-use crate::raw::objects::header::{Epoch, Mark, Word};
+use crate::raw::objects::header::{Epoch, Growth, Word};
 
 /// What a mark is and who gets it.
 pub(crate) trait Marker: Copy + Sync {
@@ -70,33 +70,40 @@ impl Marker for Epoch {
 #[derive(Clone, Copy)]
 pub(crate) struct Ageing {
     epoch: Epoch,
-    /// Bit k: whether objects whose staleness is k grow staler. Never those that are stalest.
-    grows: u8,
-    /// By staleness: the epoch, and one more of staleness if it grows.
-    added: [Mark; 8],
+    /// By staleness: how much staler objects grow. A reference, for the loop holds a copy of its marker.
+    growth: &'static [Growth; 8],
 }
+
+/// By how many kinds of objects grow staler: those whose staleness is less than that.
+static GROWTH: [[Growth; 8]; 8] = {
+    let mut table = [[Growth::NONE; 8]; 8];
+    let mut kinds = 0;
+    while kinds < 8 {
+        let mut staleness = 0;
+        // The stalest never do.
+        while staleness < kinds {
+            table[kinds][staleness] = Growth::ONE;
+            staleness += 1;
+        }
+        kinds += 1;
+    }
+    table
+};
 
 impl Ageing {
     /// Of the n-th collection that counts, or of one that does not. An object that is stale by k grows
     /// staler every 2ᵏ collections.
     pub(crate) fn new(epoch: Epoch, nth: Option<u64>) -> Self {
-        let grows = |&k: &u32| nth.is_some_and(|nth| nth.is_multiple_of(1 << k));
-        let grows = (0..7).filter(grows);
-        let grows = grows.fold(0, |bits, k| bits | 1 << k);
-        Self::with(epoch, grows)
-    }
-
-    fn with(epoch: Epoch, grows: u8) -> Self {
+        let kinds = nth.map_or(0, |nth| nth.trailing_zeros() as usize + 1);
         Self {
             epoch,
-            grows,
-            added: std::array::from_fn(|k| Mark::new(epoch, grows >> k & 1)),
+            growth: &GROWTH[kinds.min(7)],
         }
     }
 
     /// The same of another epoch.
     pub(crate) fn at(self, epoch: Epoch) -> Self {
-        Self::with(epoch, self.grows)
+        Self { epoch, ..self }
     }
 }
 
@@ -111,7 +118,8 @@ impl Marker for Ageing {
     /// The same of all threads that come at once, as it must be.
     #[inline(always)]
     fn mark(self, word: Word) -> Word {
-        word.with_mark(self.added[word.staleness() as usize])
+        let growth = self.growth[word.staleness() as usize];
+        word.with_epoch(self.epoch).grown(growth)
     }
 
     #[inline]
@@ -242,5 +250,24 @@ impl Marker for SeriesMark {
     #[inline]
     fn is_marked(self, word: Word) -> bool {
         word.is_marked(self.epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_grows_staler_every_2_to_the_k_collections() {
+        let epoch = Epoch::FIRST.next();
+        for nth in [None].into_iter().chain((1..=1024).map(Some)) {
+            let ageing = Ageing::new(epoch, nth);
+            for k in 0..8 {
+                let word = Word::object(9, Epoch::FIRST).with_staleness(k);
+                let grows = k < 7 && nth.is_some_and(|nth: u64| nth.is_multiple_of(1 << k));
+                let expected = word.with_epoch(epoch).with_staleness(k + grows as u8);
+                assert_eq!(ageing.mark(word), expected, "{nth:?}, {k}");
+            }
+        }
     }
 }

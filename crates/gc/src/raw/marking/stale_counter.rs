@@ -5,8 +5,9 @@
 //! that it comes from, beside its target in one word; and whether it is stale matters only if its target
 //! is not marked yet. Others add nothing to what hangs on a type.
 //!
-//! What is set aside is sorted by type at once, while the header of the target is in the cache. A worker finds the type
-//! in a table of its own; mostly it is the last one again.
+//! What is set aside is sorted by type at once, while the header of the target is in the cache. Most stale objects are
+//! not stale enough for their type, which was used as late before: a small table says so, in place. Others
+//! are looked for in a table of the worker's own; mostly they are of the last type again.
 //!
 //! In which order edges arrive, and so which of them are set aside, depends on scheduling; what hangs on all of a type
 //! does not.
@@ -24,12 +25,12 @@ use crate::raw::objects::layout::Trace;
 pub(crate) struct StaleCounter<'h> {
     /// What is less stale passes without a look.
     least: u8,
-    /// The type of the last edge that was looked at. It is out of its row.
-    last: StaleType,
-    /// Its row.
-    row: usize,
+    /// Types of references that have passed lately, each at its place, by [`pass`]: mostly an edge finds its own.
+    passes: [u64; PASSES],
+    /// The row of the last edge that had to be looked for.
+    last: usize,
     mesh: Option<&'h Mesh>,
-    /// One for each type that was met. The first belongs to no type.
+    /// One for each type that was looked for. The first belongs to no type.
     rows: Vec<StaleType>,
     /// Where the row of a type is, by a hash of it; a power of two. 0 is free.
     table: Vec<u32>,
@@ -47,6 +48,22 @@ pub(crate) struct StaleType {
 
 /// Places in the table of a worker that has met nothing.
 const LEAST_PLACES: usize = 64;
+/// Types of references that are kept at hand.
+const PASSES: usize = 128;
+
+/// An edge type and a staleness in one word, so that one subtraction compares both: two of the same type differ by less
+/// than 16, and all others by at least 16 - 8.
+#[inline(always)]
+fn pass((source, target): EdgeType, staleness: u8) -> u64 {
+    const { assert!(NEVER <= 8) };
+    (source as u64) << 24 | (target as u64) << 4 | staleness as u64
+}
+
+/// The place of a type among those at hand. Classes are numbered from 1 on, and so spread well.
+#[inline(always)]
+fn place_at_hand((source, target): EdgeType) -> usize {
+    source.wrapping_mul(49).wrapping_add(target) as usize % PASSES
+}
 
 impl<'h> StaleCounter<'h> {
     /// From now on stale references are set aside.
@@ -60,7 +77,7 @@ impl<'h> StaleCounter<'h> {
         let mut types: BTreeMap<EdgeType, StaleType> = BTreeMap::new();
         for worker in workers {
             let worker = std::mem::take(worker);
-            let rows = worker.rows.into_iter().chain([worker.last]);
+            let rows = worker.rows.into_iter();
             for mut row in rows.filter(|it| !it.targets.is_empty()) {
                 match types.get_mut(&row.edge) {
                     Some(all) => all.targets.append(&mut row.targets),
@@ -71,38 +88,24 @@ impl<'h> StaleCounter<'h> {
         types.into_values().collect()
     }
 
-    /// Whether an edge to a stale object enters it; else it is set aside. What is rare is left to others, at the very
-    /// end, so that nothing need be saved for them.
+    /// Whether an edge to a stale object enters it; else it is set aside.
     #[inline(never)]
     fn enters_stale(&mut self, edge: Numbered, staleness: u8, class: u32) -> bool {
-        let last = &mut self.last;
-        if last.edge != (edge.tag(), class) || last.targets.len() == last.targets.capacity() {
-            return self.enters_another(edge, staleness, class);
+        let edge_type = (edge.tag(), class);
+        let mut from = NEVER;
+        if edge_type.0 != ROOT {
+            if self.rows[self.last].edge != edge_type {
+                self.last = self.find(edge_type);
+            }
+            let row = &mut self.rows[self.last];
+            if staleness >= row.from {
+                row.targets.push(edge.to());
+                return false;
+            }
+            from = row.from;
         }
-        if staleness < last.from {
-            return true;
-        }
-        last.targets.push(edge.to());
-        false
-    }
-
-    /// The same, of an edge of another type than the last one, or if there is no room left.
-    #[inline(never)]
-    fn enters_another(&mut self, edge: Numbered, staleness: u8, class: u32) -> bool {
-        let source = edge.tag();
-        if source == ROOT {
-            return true;
-        }
-        if self.last.edge != (source, class) {
-            std::mem::swap(&mut self.rows[self.row], &mut self.last);
-            self.row = self.find((source, class));
-            std::mem::swap(&mut self.rows[self.row], &mut self.last);
-        }
-        let is_stale = staleness >= self.last.from;
-        if is_stale {
-            self.last.targets.push(edge.to());
-        }
-        !is_stale
+        self.passes[place_at_hand(edge_type)] = pass(edge_type, from);
+        true
     }
 
     /// The row of a type.
@@ -155,8 +158,8 @@ impl Default for StaleCounter<'_> {
     fn default() -> Self {
         Self {
             least: NEVER,
-            last: StaleType::default(),
-            row: 0,
+            passes: [0; PASSES],
+            last: 0,
             mesh: None,
             rows: vec![StaleType::default()],
             table: vec![0; LEAST_PLACES],
@@ -206,6 +209,52 @@ impl Visitor for StaleCounter<'_> {
     #[inline(always)]
     fn enters(&mut self, edge: Numbered, marked: Word) -> bool {
         let staleness = marked.staleness();
-        staleness < self.least || self.enters_stale(edge, staleness, marked.class())
+        if staleness < self.least {
+            return true;
+        }
+        let edge_type = (edge.tag(), marked.class());
+        let known = self.passes[place_at_hand(edge_type)];
+        // By how much the edge is less stale than those of its type that are set aside, if its type is there.
+        let by = known.wrapping_sub(pass(edge_type, staleness));
+        by.wrapping_sub(1) < NEVER as u64 || self.enters_stale(edge, staleness, marked.class())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::objects::header::Epoch;
+
+    /// As the mesh says, whatever was asked before, and whoever shares a place with whom.
+    #[test]
+    fn an_edge_is_set_aside_if_it_is_stale_enough_for_its_type() {
+        let from = |source: u32, target: u32| (2 + (source * 5 + target * 3) % 7) as u8;
+        let types = (1..40).flat_map(|source| (1..40).map(move |target| (source, target)));
+        let mesh = Mesh::new(types.map(|it| (it, from(it.0, it.1))), Some(2));
+        let mut counter = StaleCounter::default();
+        counter.begin(&mesh);
+        let (mut state, mut aside) = (1u64, 0);
+        for _ in 0..200_000 {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let random = |shift: u32, below: u64| ((state >> shift) % below) as u32;
+            // Some come from roots, and some are of no type that the mesh knows.
+            let (source, target) = (random(33, 45), 1 + random(40, 45));
+            let staleness = random(50, 8) as u8;
+            let word = Word::object(target, Epoch::FIRST).with_staleness(staleness);
+            let edge = Numbered::new(Raw(1 + random(20, 99)), source);
+            let known = mesh.from((source, target)).unwrap();
+            let enters = source == ROOT || staleness < known;
+            assert_eq!(
+                counter.enters(edge, word),
+                enters,
+                "{source} {target} {staleness}"
+            );
+            aside += !enters as usize;
+        }
+        let all = StaleCounter::end(std::slice::from_mut(&mut counter));
+        assert_eq!(all.iter().map(|it| it.targets.len()).sum::<usize>(), aside);
+        assert!(all.is_sorted_by_key(|it| it.edge));
     }
 }

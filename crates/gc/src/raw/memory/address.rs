@@ -93,6 +93,15 @@ impl Raw {
         Self(self.0 | (refers as u32) << UNTOUCHED.trailing_zeros())
     }
 
+    /// Whether the word of a slot leads to an object, be it untouched or not, in a heap that tags references: it is
+    /// neither null nor invalid. One comparison with 0.
+    #[inline]
+    pub(crate) fn refers_tagged(self) -> bool {
+        const { assert!(INVALID == 1 << 31) };
+        debug_assert!(self.0 != UNTOUCHED, "null is never untouched");
+        self.0 as i32 > 0
+    }
+
     /// The same reference, no longer untouched.
     #[inline]
     pub(crate) fn touched(self) -> Self {

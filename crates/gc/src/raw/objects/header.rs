@@ -100,14 +100,13 @@ impl Epoch {
     }
 }
 
-/// An epoch, and by how much whoever is marked grows staler.
+/// By how much an object grows staler.
 #[derive(Clone, Copy)]
-pub(crate) struct Mark(u64);
+pub(crate) struct Growth(u64);
 
-impl Mark {
-    pub(crate) fn new(epoch: Epoch, staler_by: u8) -> Self {
-        Self(epoch.0 | (staler_by as u64) << STALENESS_SHIFT)
-    }
+impl Growth {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ONE: Self = Self(1 << STALENESS_SHIFT);
 }
 
 /// Where an object's identity hash is.
@@ -267,11 +266,11 @@ impl Word {
         Self(self.0 & !STALENESS_MASK | (staleness as u64) << STALENESS_SHIFT)
     }
 
-    /// Marked, and so not doomed; and staler, if the mark says so.
+    /// Staler by so much.
     #[inline]
-    pub(crate) fn with_mark(self, mark: Mark) -> Self {
-        debug_assert!(self.staleness() as u64 + (mark.0 >> STALENESS_SHIFT) < 8);
-        Self((self.0 & !(EPOCH_MASK | DOOMED)) + mark.0)
+    pub(crate) fn grown(self, growth: Growth) -> Self {
+        debug_assert!(self.staleness() as u64 + (growth.0 >> STALENESS_SHIFT) < 8);
+        Self(self.0 + growth.0)
     }
 
     /// The visited mark of a trace other than the collector's, or a label.

@@ -93,7 +93,7 @@ impl Slope {
         if self.amount <= 0.0 {
             return 0.0;
         }
-        let most = self.time / self.amount;
+        let most = (self.time / self.amount).min(MOST_COPY_NANOS);
         let spread = self.count * self.squares - self.amount * self.amount;
         // If it is always the same amount, nothing tells the two apart.
         if spread < 0.01 * self.amount * self.amount {
@@ -103,6 +103,9 @@ impl Slope {
         slope.clamp(0.0, most)
     }
 }
+
+/// Nanoseconds that a copied byte takes at most. Where hardly anything is copied, pauses tell nothing of copying.
+const MOST_COPY_NANOS: f64 = 4.0;
 
 /// Nanoseconds that an allocation in the mature space takes longer than one in the nursery, cards included.
 const MATURE_NANOS: f64 = 5.0;
@@ -220,6 +223,16 @@ mod tests {
         assert!(!all.loses() && none.loses());
         // All others of the class go the slow way.
         assert!(governor.spent(1000, 64_000, 1.0, 50_000).loses());
+    }
+
+    #[test]
+    fn pauses_in_which_hardly_anything_is_copied_do_not_pass_for_savings() {
+        let mut governor = Governor::default();
+        for round in 0..20 {
+            let copied = 1000 + round % 2 * 300;
+            governor.note_nursery(copied, Duration::from_nanos(30 * copied as u64));
+        }
+        assert!(!governor.would_pay(1300, 1.0, 256 << 10));
     }
 
     #[test]

@@ -55,6 +55,8 @@ use crate::raw::marking::finalize::Remains;
 use crate::raw::marking::mark::{Ground, Marked};
 use crate::raw::marking::weak::{clear_dead, instead, is_marked};
 use crate::raw::memory::compact;
+use crate::raw::memory::os::thread_time;
+use crate::raw::memory::sizes::BLOCK;
 use crate::raw::memory::space::Cursor;
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::{Raw, SizeClass, Trace};
@@ -333,9 +335,9 @@ impl HeapInner {
             let before =
                 collector.live_bytes + self.space.handed_out.load(Relaxed) + stats.freed_bytes;
             let handed_out = self.space.handed_out.load(Relaxed);
-            let begin = Instant::now();
+            let begin = thread_time();
             announcements = self.collect_fully(collector, shared, request, &mut stats);
-            self.note_full(handed_out, begin.elapsed());
+            self.note_full(handed_out, thread_time().saturating_sub(begin));
             stats.freed_bytes = before.saturating_sub(stats.marked_bytes);
         }
         collector.handed_out = self.space.handed_out.load(Relaxed);
@@ -386,7 +388,7 @@ impl HeapInner {
         collector.live_bytes = marked.bytes;
         stats.marked_objects = marked.objects;
         stats.marked_bytes = marked.bytes;
-        let is_swept = self.sweep(collector, request.cause, stats);
+        let is_swept = self.sweep(collector, request.cause, request.bytes, stats);
         stats.fullness = self.fullness(marked.bytes, is_swept);
         self.pruning.note_fullness(stats.fullness);
         let live_bytes = marked.bytes + self.space.external();
@@ -658,11 +660,18 @@ impl HeapInner {
     /// too many holes, if the program asked for it or memory is short.
     ///
     /// Returns whether all is swept.
-    fn sweep(&self, collector: &CollectorState, cause: Cause, stats: &mut CollectionStats) -> bool {
+    fn sweep(
+        &self,
+        collector: &CollectorState,
+        cause: Cause,
+        asked_bytes: usize,
+        stats: &mut CollectionStats,
+    ) -> bool {
         self.space.begin_sweep();
+        let asked_bytes = asked_bytes.next_multiple_of(BLOCK);
         // Zeal does it now this way, now that.
         let lazy = match cause {
-            Cause::Allocation => !self.space.is_nearly_full(),
+            Cause::Allocation => !self.space.is_nearly_full() && self.space.holds(asked_bytes),
             Cause::Zeal => self.full_collections() % 3 == 1,
             Cause::Request | Cause::OutOfMemory => false,
         };
@@ -674,9 +683,10 @@ impl HeapInner {
         let (blocks, large) = self.space.extent_bytes();
         let small = stats.marked_bytes.saturating_sub(large);
         let zeal = cause == Cause::Zeal && self.full_collections().is_multiple_of(2);
-        let is_full = self.generations.nursery().is_some() && self.space.is_over_limit();
+        let holds = self.space.holds(asked_bytes) && !self.space.is_over_limit();
+        let is_full = self.generations.nursery().is_some() && !holds;
         if zeal || policy::should_compact(blocks, small, is_full) {
-            stats.compacted_bytes = self.compact(collector);
+            stats.compacted_bytes = self.compact(collector, is_full);
         }
         if cause != Cause::Allocation {
             self.space.pages.trim(0);
@@ -685,9 +695,9 @@ impl HeapInner {
     }
 
     /// Moves objects together. Returns the bytes of blocks that were emptied.
-    fn compact(&self, collector: &CollectorState) -> usize {
+    fn compact(&self, collector: &CollectorState, is_full: bool) -> usize {
         let ground = self.ground(&collector.traces);
-        let emptied = compact::evacuate(ground, &self.space);
+        let emptied = compact::evacuate(ground, &self.space, is_full);
         if emptied == 0 {
             return 0;
         }

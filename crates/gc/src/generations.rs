@@ -5,13 +5,13 @@
 //! copied out at each collection, and a full collection follows when its budget is used up.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use crate::collect::{Cause, CollectorState, Kind, Request};
 use crate::config::{Collector, Config};
 use crate::heap::HeapInner;
 use crate::raw::marking::finalize::Remains;
 use crate::raw::memory::nursery::{Evacuation, Nursery};
+use crate::raw::memory::os::thread_time;
 use crate::raw::memory::sizes::MAX_SMALL;
 use crate::raw::memory::space::{Demand, Refusal};
 use crate::raw::mutators::mutator::MutatorShared;
@@ -137,10 +137,11 @@ impl HeapInner {
         let full = request.kind == Kind::Full;
         // Whoever asks for a full collection wants memory back.
         let release = full && request.cause == Cause::Request;
-        let begin = Instant::now();
+        let begin = thread_time();
         (stats.marked_objects, stats.marked_bytes) =
             self.evacuate_nursery(nursery, collector, release);
-        self.choose_routes(stats.marked_bytes, begin.elapsed());
+        let time = thread_time().saturating_sub(begin);
+        self.choose_routes(stats.marked_bytes, time);
         stats.freed_bytes = used.saturating_sub(stats.marked_bytes);
         full || self.space.is_over_budget(request.bytes) || self.has_waited_long()
     }

@@ -1,6 +1,7 @@
 //! When to collect: decisions without a heap, so that they can be simulated.
 
 use crate::config::Config;
+use crate::raw::memory::sizes::BLOCK;
 
 /// Bytes that may be handed out before the next full collection, given what lives
 /// now: the heap grows by the configured factor, but not beyond its limit.
@@ -69,10 +70,13 @@ impl Trend {
 }
 
 /// Whether to move objects together: at least a third of the blocks' memory is
-/// holes, and it is worth the walk; or there is no memory left without the holes.
+/// holes, and it is worth the walk; or there is no memory left without the holes, be they ever so few.
 pub(crate) fn should_compact(block_bytes: usize, live_small_bytes: usize, is_full: bool) -> bool {
     let holes = block_bytes.saturating_sub(live_small_bytes);
-    holes > 1 << 20 && (is_full || holes * 3 > block_bytes)
+    match is_full {
+        true => holes >= BLOCK,
+        false => holes > 1 << 20 && holes * 3 > block_bytes,
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +163,13 @@ mod tests {
         assert!(should_compact(100 << 20, 50 << 20, false));
         assert!(!should_compact(100 << 20, 80 << 20, false));
         assert!(should_compact(100 << 20, 80 << 20, true));
-        assert!(!should_compact(1 << 20, 0, true));
+        assert!(!should_compact(1 << 20, 0, false));
+    }
+
+    #[test]
+    fn where_memory_is_full_each_block_counts() {
+        assert!(should_compact(1 << 20, 0, true));
+        assert!(should_compact(BLOCK, 0, true));
+        assert!(!should_compact(BLOCK, 1, true));
     }
 }

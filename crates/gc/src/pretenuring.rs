@@ -312,6 +312,7 @@ impl HeapInner {
         }
         for shared in mutators.iter() {
             shared.sampler.routes.set(stats.sites > 0);
+            shared.sampler.is_closed.set(false);
         }
         self.stats.lock().unwrap().pretenuring = *stats;
     }

@@ -30,7 +30,7 @@ struct Plan {
 const FULL: Plan = Plan {
     scale: 100,
     nursery_bytes: 4 << 20,
-    rounds: 15,
+    rounds: 9,
     intervals: &[32, 64, 128, 256, 512, 1024, 2048, 4096],
     counts: true,
 };
@@ -94,8 +94,7 @@ fn measure(plan: &Plan, progress: Progress<'_>) -> Result<Report, Failed> {
         report.note(found.describe(plan));
     }
     if plan.counts {
-        progress("instructions");
-        instructions(&mut report);
+        instructions(&mut report, progress);
     }
     Ok(report)
 }
@@ -274,12 +273,13 @@ fn table(plan: &Plan, found: &[Found]) -> String {
 }
 
 /// Of a program whose instructions are counted, which is slow.
-const COUNTED_SCALE: usize = 10;
+const COUNTED_SCALE: usize = 4;
 
 /// Counts the instructions of whole runs, which do not depend on noise.
-fn instructions(report: &mut Report) {
+fn instructions(report: &mut Report, progress: Progress<'_>) {
     let mut ratios = [const { Vec::new() }; SHOWN.len()];
     for program in PROGRAMS {
+        progress(&format!("instructions of {}", program.name));
         let count =
             |what: &str| callgrind::instructions(&format!("sampled-{what}-{}", program.name));
         let plain = count("none");

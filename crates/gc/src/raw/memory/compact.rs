@@ -17,12 +17,17 @@ use crate::raw::objects::header::{HashState, Word};
 use crate::raw::objects::layout::for_each_slot;
 
 /// Which blocks of one size class to empty, given the live cells of each: enough
-/// to leave the rest well filled, and none if that would gain little.
-pub(crate) fn choose_sources(live: &[(u32, usize)], cells_per_block: usize) -> Vec<u32> {
+/// to leave the rest well filled, and none if that would gain little, unless the heap
+/// `is_full`: then every block counts.
+pub(crate) fn choose_sources(
+    live: &[(u32, usize)],
+    cells_per_block: usize,
+    is_full: bool,
+) -> Vec<u32> {
     let total: usize = live.iter().map(|&(_, cells)| cells).sum();
     let needed = total.div_ceil(cells_per_block);
     let gain = live.len() - needed.min(live.len());
-    if gain * 5 < live.len() {
+    if gain * 5 < live.len() && !is_full {
         return Vec::new();
     }
     let mut by_live: Vec<_> = live.iter().map(|&(block, cells)| (cells, block)).collect();
@@ -33,7 +38,7 @@ pub(crate) fn choose_sources(live: &[(u32, usize)], cells_per_block: usize) -> V
 /// Moves objects out of sparse blocks. Returns how many bytes of blocks were to be
 /// emptied. Everything must be marked and swept. References are stale until
 /// [`update`] has seen all of them.
-pub(crate) fn evacuate(ground: Ground<'_>, space: &Space) -> usize {
+pub(crate) fn evacuate(ground: Ground<'_>, space: &Space, is_full: bool) -> usize {
     let mut emptied = 0;
     for size_class in SizeClass::all() {
         let cells = size_class.cells_per_block();
@@ -45,7 +50,7 @@ pub(crate) fn evacuate(ground: Ground<'_>, space: &Space) -> usize {
                 (block, cells - free as usize)
             })
             .collect();
-        let mut sources = choose_sources(&live, cells);
+        let mut sources = choose_sources(&live, cells, is_full);
         sources.retain(|&block| all_can_move(ground, space, block));
         if sources.is_empty() {
             continue;
@@ -160,13 +165,13 @@ mod tests {
     #[test]
     fn half_empty_blocks_are_halved() {
         let live: Vec<_> = (0..100).map(|block| (block, 50)).collect();
-        assert_eq!(choose_sources(&live, 100).len(), 50);
+        assert_eq!(choose_sources(&live, 100, false).len(), 50);
     }
 
     #[test]
     fn the_emptiest_blocks_are_chosen() {
         let live = [(1, 90), (2, 10), (3, 95), (4, 5)];
-        let mut sources = choose_sources(&live, 100);
+        let mut sources = choose_sources(&live, 100, false);
         sources.sort();
         assert_eq!(sources, [2, 4]);
     }
@@ -174,7 +179,15 @@ mod tests {
     #[test]
     fn dense_blocks_are_left_alone() {
         let live: Vec<_> = (0..100).map(|block| (block, 95)).collect();
-        assert!(choose_sources(&live, 100).is_empty());
-        assert!(choose_sources(&[], 100).is_empty());
+        assert!(choose_sources(&live, 100, false).is_empty());
+        assert!(choose_sources(&[], 100, false).is_empty());
+    }
+
+    #[test]
+    fn where_memory_is_full_dense_blocks_are_emptied_too() {
+        let live: Vec<_> = (0..100).map(|block| (block, 95)).collect();
+        assert_eq!(choose_sources(&live, 100, true).len(), 5);
+        assert!(choose_sources(&[(1, 99), (2, 2)], 100, true).is_empty());
+        assert!(choose_sources(&[], 100, true).is_empty());
     }
 }

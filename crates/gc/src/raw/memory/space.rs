@@ -80,12 +80,14 @@ impl Cursor {
     }
 
     /// Bytes until the end of the run.
+    #[inline]
     pub(crate) fn rest(&self) -> usize {
         self.limit.get() + self.held.get() as usize - self.next.get()
     }
 
     /// Ends the run at the byte of which the next sample is to be taken: `until` bytes behind the
     /// first `skip`, which are as good as allocated.
+    #[inline]
     pub(crate) fn aim(&self, skip: usize, until: u32) {
         let rest = self.rest();
         let held = match until {
@@ -102,6 +104,7 @@ impl Cursor {
 
     /// If a sample is to be taken of the next cell, and the run has room for it: how many bytes of the cell lie behind
     /// the byte that was aimed at. Then somebody has to aim again.
+    #[inline]
     pub(crate) fn hits(&self, cell: usize) -> Option<usize> {
         let before = self.limit.get() - self.next.get();
         let hits = self.held.get() > 0 && before < cell && cell <= self.rest();
@@ -241,11 +244,16 @@ impl Space {
         self.exceeds_budget(bytes) || self.is_over_limit()
     }
 
+    /// Whether `bytes` more can be used within the limit, whatever becomes of blocks that are not swept yet.
+    pub(crate) fn holds(&self, bytes: usize) -> bool {
+        let used = self.pages.used_bytes().saturating_add(self.external());
+        used.saturating_add(bytes) <= self.limit()
+    }
+
     /// Whether more is in use than the limit allows, as can happen when survivors had to
     /// go somewhere; or what is kept in reserve for them is gone.
     pub(crate) fn is_over_limit(&self) -> bool {
-        self.pages.used_bytes().saturating_add(self.external()) > self.limit()
-            || !self.pages.has_reserve()
+        !self.holds(0) || !self.pages.has_reserve()
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -382,16 +390,15 @@ impl Space {
 
     /// Sees to it that `bytes` more can be used within the limit.
     fn make_room(&self, bytes: usize, demand: Demand) -> Result<(), Refusal> {
-        let fits = || {
-            let used = self.pages.used_bytes().saturating_add(self.external());
-            used.saturating_add(bytes) <= self.limit()
-        };
-        if demand == Demand::Survivors || fits() {
+        if demand == Demand::Survivors || self.holds(bytes) {
             return Ok(());
         }
         // Blocks that are empty but not yet swept would count against us.
         self.finish_sweep(1);
-        if fits() { Ok(()) } else { Err(Refusal::Full) }
+        match self.holds(bytes) {
+            true => Ok(()),
+            false => Err(Refusal::Full),
+        }
     }
 
     /// Pages for a large object; the object's header is the caller's to write before

@@ -172,6 +172,41 @@ impl<'a> Mutator<'a> {
         self.alloc_slow(init, descriptor, Location::caller())
     }
 
+    /// Makes the next cell of a size class a sample, if one is due there: an object is about to be allocated in it, of a class
+    /// that the fast path knows, at a site that was sampled lately, and there is room for its local. Where anything of that is
+    /// not so, the general way does it.
+    #[inline(never)]
+    fn sample_next(&self, size_class: SizeClass, class: u32, site: Site) -> Option<SiteId> {
+        let shared = self.shared;
+        let (sampler, cursor) = (&shared.sampler, shared.cursor(size_class));
+        let cell = size_class.cell_bytes();
+        let behind = cursor.hits(cell)?;
+        let id = sampler.known_site(site, class)?;
+        if !shared.has_room_for(1) {
+            return None;
+        }
+        let tally = sampler.tally(id);
+        let count = match shared.cursor_mask {
+            0 => &tally.young,
+            _ => &tally.old,
+        };
+        count.add(sampler.weight(size_class));
+        cursor.aim(cell, sampler.next(behind));
+        Some(id)
+    }
+
+    /// Allocates a small object in the next cell of a cursor, which has room for it.
+    #[inline(always)]
+    fn alloc_next<I: Init>(&mut self, init: I, word: Word, cursor: &Cursor) -> Raw {
+        let cell = const { SizeClass::of(small(size_of::<I::Class>())).cell_bytes() };
+        let object = self.build(init, word);
+        let at = std::ptr::with_exposed_provenance_mut::<I::Class>(cursor.next.get());
+        // SAFETY: as in `alloc`.
+        unsafe { at.write(object) };
+        cursor.next.set(cursor.next.get() + cell);
+        Raw::of(at.cast())
+    }
+
     #[cold]
     #[inline(never)]
     fn alloc_slow<I: Init>(
@@ -180,11 +215,24 @@ impl<'a> Mutator<'a> {
         descriptor: &'static Descriptor,
         site: Site,
     ) -> Result<Local<'a, I::Class>, OutOfMemory> {
-        if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() }
-            && self.shared.sampler.routes.get()
-            && let Some(route) = self.route::<I::Class>(descriptor, site)
-        {
-            return Ok(self.alloc_routed(init, route));
+        let shared = self.shared;
+        if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() } {
+            let size_class = const { SizeClass::of(small(size_of::<I::Class>())) };
+            if let Some(class) = shared.cached_class(descriptor)
+                && let Some(id) = self.sample_next(size_class, class, site)
+            {
+                let word = Word::object(class, shared.epoch.get()).with_site(id);
+                let raw = self.alloc_next(init, word, shared.cursor(size_class));
+                if !raw.is_young() {
+                    shared.sampler.born_old.borrow_mut().push(raw);
+                }
+                return Ok(shared.push(raw));
+            }
+            if shared.sampler.routes.get()
+                && let Some(route) = self.route::<I::Class>(descriptor, site)
+            {
+                return Ok(self.alloc_routed(init, route));
+            }
         }
         let class = self.class_of(descriptor, site);
         let place = self.reserve(size_of::<I::Class>(), class, site)?;
@@ -212,7 +260,7 @@ impl<'a> Mutator<'a> {
         let (cached, class) = shared.class_cache[place].get();
         let id = shared.sampler.known_site(site, class)?;
         let size_class = const { SizeClass::of(small(size_of::<T>())) };
-        let is_old = shared.sampler.left(id).get() > 0;
+        let is_old = shared.sampler.is_mature(id);
         let cursor = match is_old {
             true => &shared.cursors[size_class.0 as usize + 1],
             false => &shared.cursors[0],
@@ -235,12 +283,8 @@ impl<'a> Mutator<'a> {
             class, id, cursor, ..
         } = route;
         let shared = self.shared;
-        let object = self.build(init, Word::object(class, shared.epoch.get()));
-        let at = std::ptr::with_exposed_provenance_mut::<I::Class>(cursor.next.get());
-        // SAFETY: as in `alloc`.
-        unsafe { at.write(object) };
-        cursor.next.set(cursor.next.get() + cell);
-        let raw = Raw::of(at.cast());
+        let word = Word::object(class, shared.epoch.get());
+        let raw = self.alloc_next(init, word, cursor);
         match route.is_old {
             true => {
                 shared.sampler.note_mature(id, cell);
@@ -324,13 +368,13 @@ impl<'a> Mutator<'a> {
     }
 
     /// Room in the mature space, if the site is pretenured and there is any within the budget. Otherwise the object goes
-    /// to the nursery, whose next collection is a full one if the budget is used up.
+    /// to the nursery, and so do all others until its next collection, which is a full one if the budget is used up.
     #[inline]
     fn pretenured(&self, size_class: SizeClass, class: u32, site: Site) -> Option<Place<'a>> {
         let sampler = &self.shared.sampler;
         let find = |program, context| self.heap.find_site(program, context, site, class);
         let id = sampler.site(site, class, find);
-        if sampler.left(id).get() <= 0 {
+        if !sampler.is_mature(id) {
             sampler.note_detour(id);
             return None;
         }
@@ -338,7 +382,10 @@ impl<'a> Mutator<'a> {
         let cursor = &self.shared.cursors[size_class.0 as usize + 1];
         if cursor.rest() < cell {
             let space = &self.heap.space;
-            space.refill(cursor, size_class, Demand::Usual).ok()?;
+            if space.refill(cursor, size_class, Demand::Usual).is_err() {
+                sampler.is_closed.set(true);
+                return None;
+            }
         }
         sampler.note_mature(id, cell);
         let place = self.take(cursor, size_class, class, site);
@@ -418,7 +465,9 @@ impl<'a> Mutator<'a> {
             // Where the nursery is full and is not to be collected, objects are old from the beginning.
             let is_young = self.heap.generations.has_cards() && refusal == Refusal::CollectionDue;
             let old = &self.shared.cursors[size_class.0 as usize + 1];
-            if is_young && (old.rest() >= cell || demand == Demand::Collected) {
+            // Room that was found for what is pretenured is no reason not to collect.
+            let has_old = old.rest() >= cell && !self.shared.sampler.routes.get();
+            if is_young && (has_old || demand == Demand::Collected) {
                 match self.old_room(size_class) {
                     Ok(()) => {
                         let place = self.take(old, size_class, class, site);

@@ -45,10 +45,12 @@ impl Interval {
 
     /// For how many bytes a sample stands whose cell has that many.
     pub(crate) fn weight(self, cell: usize) -> u64 {
+        if cell <= self.0 as usize / 2 {
+            return self.0.into();
+        }
         let (interval, cell) = (self.0 as f64, cell as f64);
         // The chance that one of the chosen bytes is in the cell: no two are nearer than half an interval.
         let chance = match cell / interval {
-            part if part <= 0.5 => return self.0.into(),
             part if part < 1.5 => part - (part - 0.5).powi(2) / 2.0,
             _ => return cell as u64,
         };
@@ -129,6 +131,8 @@ pub(crate) struct Sampler {
     pub(crate) born_old: RefCell<Vec<Raw>>,
     /// Whether any site is pretenured.
     pub(crate) routes: Cell<bool>,
+    /// Whether the mature space has refused something since the last collection, so that nothing is pretenured until the next.
+    pub(crate) is_closed: Cell<bool>,
     /// By site: how many bytes are still to be allocated in the mature space.
     left: Box<[Cell<i64>]>,
 }
@@ -159,6 +163,7 @@ impl Sampler {
             tallies: unsafe { Box::new_zeroed_slice(SiteId::MOST + 1).assume_init() },
             born_old: RefCell::default(),
             routes: Cell::new(false),
+            is_closed: Cell::new(false),
             // SAFETY: zero is a valid number.
             left: unsafe { Box::new_zeroed_slice(SiteId::MOST + 1).assume_init() },
         };
@@ -265,6 +270,12 @@ impl Sampler {
         let id = find(());
         beside.set(own.replace((key, class, id)));
         id
+    }
+
+    /// Whether a site allocates in the mature space now.
+    #[inline]
+    pub(crate) fn is_mature(&self, site: SiteId) -> bool {
+        self.left(site).get() > 0 && !self.is_closed.get()
     }
 
     /// How many bytes of a site are still to be allocated in the mature space; none if it allocates in the nursery.

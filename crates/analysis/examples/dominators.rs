@@ -30,7 +30,7 @@ fn main() {
         let mut times: Vec<f64> = Vec::new();
         for _ in 0..rounds {
             let start = Instant::now();
-            let dominators = Dominators::of(&heap, threads);
+            let dominators = Dominators::of(&heap, threads).unwrap();
             times.push(start.elapsed().as_secs_f64() * 1e3);
             assert_eq!(dominators.reached(), heap.len());
         }
@@ -41,7 +41,7 @@ fn main() {
             times[0]
         );
     }
-    let dominators = Dominators::of(&heap, threads);
+    let dominators = Dominators::of(&heap, threads).unwrap();
     let start = Instant::now();
     let tree = DominatorTree::of(&dominators);
     let by_class = least_by_class(&heap, &tree);

@@ -13,23 +13,34 @@ use heaphound_heap::view::HeapView;
 
 use crate::dominator::{DominatorTree, Step};
 
-/// Returns the least that each class retains, in the order of class ids.
-pub fn least_by_class(heap: &Snapshot, tree: &DominatorTree<'_>) -> Vec<u64> {
-    let mut retained = vec![0_u64; heap.classes().len()];
+/// What lives of a class.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct OfClass {
+    /// Its instances.
+    pub objects: usize,
+    /// The least that they retain together.
+    pub retained_bytes: u64,
+}
+
+/// Returns what lives of each class and the least that it retains, in the order of class ids.
+pub fn least_by_class(heap: &Snapshot, tree: &DominatorTree<'_>) -> Vec<OfClass> {
+    let mut classes = vec![OfClass::default(); heap.classes().len()];
     // How many instances of each class there are on the way down from the virtual root.
     let mut open = vec![0_u32; heap.classes().len()];
     tree.walk(None, |step| match step {
         Step::Enter(object) => {
-            let class = heap.class_of(object).0 as usize - 1;
-            if open[class] == 0 {
+            let place = heap.class_of(object).0 as usize - 1;
+            let class = &mut classes[place];
+            class.objects += 1;
+            if open[place] == 0 {
                 let bytes = tree.dominators().retained_bytes(object);
-                retained[class] = retained[class].saturating_add(bytes);
+                class.retained_bytes = class.retained_bytes.saturating_add(bytes);
             }
-            open[class] += 1;
+            open[place] += 1;
         }
         Step::Leave(object) => open[heap.class_of(object).0 as usize - 1] -= 1,
     });
-    retained
+    classes
 }
 
 /// Returns what the instances of a class retain together, by a trace that enters none of them.

@@ -31,8 +31,9 @@ pub struct Search {
 }
 
 /// What is known of a number, at one place: whoever looks at one of them needs the others, and most time is spent
-/// waiting for memory.
+/// waiting for memory. It lies in memory as a [`Place`](super::Place), which takes its place.
 #[derive(Clone, Copy)]
+#[repr(align(8))]
 pub struct Node {
     /// The number of its parent in the tree. In the end, that of its nearest dominator.
     pub parent: u32,

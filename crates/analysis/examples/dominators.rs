@@ -44,10 +44,11 @@ fn main() {
     let dominators = Dominators::of(&heap, threads).unwrap();
     let start = Instant::now();
     let tree = DominatorTree::of(&dominators);
-    let by_class = least_by_class(&heap, &tree);
+    let by_class = least_by_class(&heap, &tree, threads);
     let ms = start.elapsed().as_secs_f64() * 1e3;
     println!("the tree and what classes retain: {ms:.0} ms");
-    for (class, bytes) in heap.classes().iter().zip(by_class) {
+    for (class, of_class) in heap.classes().iter().zip(by_class) {
+        let bytes = of_class.retained_bytes;
         println!("  {:<12} {bytes:>12}", class.name);
     }
     println!("at most {} MB resident", most_resident_mb());

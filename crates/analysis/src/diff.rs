@@ -42,7 +42,7 @@ impl Counts {
     /// Counts what lives in a heap.
     pub fn of(heap: &Snapshot, dominators: &Dominators) -> Self {
         let tree = DominatorTree::of(dominators);
-        let mut amounts: Vec<Amount> = least_by_class(heap, &tree)
+        let mut amounts: Vec<Amount> = least_by_class(heap, &tree, 1)
             .into_iter()
             .map(|it| Amount {
                 objects: it.objects as u64,

@@ -11,7 +11,6 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use heaphound_heap::ClassId;
 use heaphound_heap::class::Elements;
 use heaphound_heap::crew::cores;
 use heaphound_heap::fields::{Fields, Readable};
@@ -21,6 +20,7 @@ use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{RootKind, RootSet};
 use heaphound_heap::trace::{self, Examiner, Starts};
 use heaphound_heap::view::HeapView;
+use heaphound_heap::{ClassId, FieldKind};
 
 use crate::bind::Bindings;
 use crate::datum::Datum;
@@ -648,13 +648,16 @@ impl<V: Readable> Evaluation<'_, V> {
     fn can_be_unknown(&self, path: &Path) -> bool {
         match path.steps.last() {
             None => false,
-            Some(Step::Element(_)) => true,
+            Some(Step::Element(_)) => !self.view.knows_all_values(),
             Some(Step::Field(field)) => {
                 let places = &self.resolved.fields[field.0 as usize].places;
                 let mut places = places.iter().zip(self.view.classes());
                 places.any(|(place, class)| match place {
-                    Some(FieldPlace::Field(at)) => !class.fields[*at as usize].kind.is_slot(),
-                    Some(FieldPlace::Length) => true,
+                    Some(FieldPlace::Field(at)) => match class.fields[*at as usize].kind {
+                        FieldKind::Plain(_) => !self.view.knows_all_values(),
+                        kind => !kind.is_slot(),
+                    },
+                    Some(FieldPlace::Length) => !self.view.knows_all_values(),
                     None => false,
                 })
             }

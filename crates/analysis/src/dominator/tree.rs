@@ -3,6 +3,8 @@
 //! Numbers are listed so that each comes directly before all that it dominates. Since it is known how many those
 //! are, that is all one needs to find them.
 
+use std::ops::Range;
+
 use heaphound_heap::snapshot::ObjectId;
 
 use super::{Dominators, ROOT};
@@ -92,6 +94,39 @@ impl<'d> DominatorTree<'d> {
         for (_, object) in open.into_iter().rev() {
             f(Step::Leave(object));
         }
+    }
+
+    /// Calls `f` with each object of a part of the order, with what it retains, and with where what it dominates ends.
+    pub(crate) fn for_each_in(
+        &self,
+        part: Range<usize>,
+        mut f: impl FnMut(usize, ObjectId, u64, usize),
+    ) {
+        for at in part {
+            let number = self.order[at];
+            let object = self.dominators.object(number);
+            let retained = self.dominators.places[number as usize].retained;
+            f(at, object, retained, self.end[number as usize] as usize);
+        }
+    }
+
+    /// The places of all objects in the order. The virtual root is before them.
+    pub(crate) fn places(&self) -> Range<usize> {
+        1..self.order.len()
+    }
+
+    /// What dominates the object at a place, from the top down, each with where what it dominates ends.
+    pub(crate) fn above(&self, place: usize) -> Vec<(usize, ObjectId)> {
+        let above = |number: u32| self.dominators.places[number as usize].above;
+        let first = above(self.order[place]);
+        let all = std::iter::successors(Some(first), |it| Some(above(*it)));
+        let all = all.take_while(|it| *it != ROOT);
+        let end = |it: u32| self.end[it as usize] as usize;
+        let mut all: Vec<_> = all
+            .map(|it| (end(it), self.dominators.object(it)))
+            .collect();
+        all.reverse();
+        all
     }
 
     /// The number of an object that is reached; that of the virtual root if there is no object.

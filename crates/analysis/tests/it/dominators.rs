@@ -98,7 +98,10 @@ fn check_tree(
     }
     let direct: usize = heap.objects().map(|it| tree.below(Some(it)).count()).sum();
     prop_assert_eq!(direct + tree.below(None).count(), found.reached());
-    let least = least_by_class(heap, &tree);
+    let least = least_by_class(heap, &tree, 1);
+    for threads in 2..6 {
+        prop_assert_eq!(&least_by_class(heap, &tree, threads), &least);
+    }
     let live = reached_without(heap, &|_| false);
     for class in heap.classes() {
         let is_instance = |it: ObjectId| heap.class_of(it) == class.id;
@@ -116,7 +119,10 @@ fn check_tree(
             alone.extend(dominated[object.0 as usize].iter().copied());
         }
         let alone = bytes(heap, alone.into_iter());
-        prop_assert_eq!(least[class.id.0 as usize - 1], alone);
+        let found = least[class.id.0 as usize - 1];
+        prop_assert_eq!(found.retained_bytes, alone);
+        let instances = live.iter().filter(|it| is_instance(**it));
+        prop_assert_eq!(found.objects, instances.count());
         prop_assert!(alone <= exact);
     }
     Ok(())

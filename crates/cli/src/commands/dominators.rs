@@ -83,7 +83,11 @@ enum By {
 }
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    let heap = input::read_heap(&args.heap, progress)?;
+    // Captions of objects are made of their values; classes have none.
+    let heap = match args.by {
+        By::Object => input::read_heap(&args.heap, progress)?,
+        By::Class => input::read_edges(&args.heap, progress)?,
+    };
     let names = Names::of(&heap);
     let object = args
         .object

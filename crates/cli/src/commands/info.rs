@@ -169,7 +169,7 @@ struct Live {
 impl Live {
     fn dominated(heap: &Snapshot) -> Result<Self, Problem> {
         let dominators = Dominators::of(heap, cores())?;
-        let classes = least_by_class(heap, &DominatorTree::of(&dominators));
+        let classes = least_by_class(heap, &DominatorTree::of(&dominators), cores());
         let amount = Amount {
             objects: dominators.reached(),
             bytes: dominators.reached_bytes(),

@@ -480,6 +480,54 @@ fn told(heap: &Snapshot, object: ObjectId, count: usize) -> String {
     shown
 }
 
+/// Some bytes, so many spaces, and more bytes.
+struct Padded<'b> {
+    before: &'b [u8],
+    spaces: u64,
+    behind: &'b [u8],
+}
+
+impl std::io::Read for Padded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if !self.before.is_empty() {
+            return self.before.read(buffer);
+        }
+        let some = (buffer.len() as u64).min(self.spaces) as usize;
+        if some > 0 {
+            buffer[..some].fill(b' ');
+            self.spaces -= some as u64;
+            return Ok(some);
+        }
+        self.behind.read(buffer)
+    }
+}
+
+#[test]
+#[ignore = "reads 5 GB, which takes a minute without optimization"]
+fn a_file_of_five_gigabytes_is_read_and_its_mistakes_have_places() {
+    const SPACES: u64 = 5 << 30;
+    let text = shop().text();
+    let edges = text.find("\"edges\"").unwrap();
+    let read = |behind: &str| {
+        let padded = Padded {
+            before: text[..edges].as_bytes(),
+            spaces: SPACES,
+            behind: behind.as_bytes(),
+        };
+        let length = edges as u64 + SPACES + behind.len() as u64;
+        let options = heaphound_snapshot::ReadOptions::default();
+        heaphound_snapshot::read_v8(padded, length, "large", &options, &mut |_, _| {})
+    };
+    let heap = read(&text[edges..]).unwrap();
+    assert_eq!(heap.len(), read_bytes(text.as_bytes()).unwrap().len());
+    let wrong = read("\"edges\":[0,x]}").unwrap_err();
+    let at = edges as u64 + SPACES + "\"edges\":[0,".len() as u64;
+    assert!(
+        wrong.to_string().contains(&format!("at byte {at}:")),
+        "{wrong}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 

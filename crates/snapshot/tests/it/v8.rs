@@ -480,6 +480,16 @@ fn told(heap: &Snapshot, object: ObjectId, count: usize) -> String {
     shown
 }
 
+#[test]
+fn what_is_detached_may_have_a_name_that_is_taken() {
+    let text = r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count","detachedness"],
+        "node_types":[["synthetic","object"]],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["property"]]},
+        "node_count":2,"edge_count":1},"nodes":[0,0,1,0,1,0, 1,1,3,8,0,2],"edges":[0,2,6],"strings":["","Detached","x"]}"#;
+    let heap = read_bytes(text.as_bytes()).unwrap();
+    let names: Vec<&str> = heap.classes().iter().map(|it| it.name.as_str()).collect();
+    assert!(names.contains(&"Detached Detached~2"), "{names:?}");
+}
+
 /// Some bytes, so many spaces, and more bytes.
 struct Padded<'b> {
     before: &'b [u8],

@@ -4,17 +4,26 @@
 #   bash benches/dumps/run.sh            a table
 #   bash benches/dumps/run.sh --json     rows of `id` and `measured`
 #
-# Makes a dump of about 5 million objects and one of 20 million (Dump.java, a JDK is needed), installs the peers beside them, builds
-# heaphound, and runs each program several times, one after the other. Everything that is made stays in FOLDER (target/dumps); the least
-# time of a program counts, and its most memory.
+# Makes a dump of about 5 million objects and one of 20 million (Dump.java, a JDK is needed) and a heap snapshot of about 1.2 million nodes
+# (node/heap.js, Node is needed), installs the peers beside them, builds heaphound, and runs all programs in turn, ROUNDS (5) times. Medians
+# count, of seconds and of the largest resident set. Everything that is made stays in FOLDER (target/dumps), and is made once. A peer that
+# cannot be installed is left out, and so are its rows. HEAPHOUND is the program to measure, if it is not to be built.
+#
+# What is compared:
+#   ours      `heaphound info`: the load, exact dominators, retained sizes, and what each class retains
+#   slurp     hprof-slurp's histogram
+#   analyzer  hprof-analyzer's full report
+#   memlab    node/memlab.js: the load, dominators and retained sizes
+#   rules     `heaphound check` with ten rules (rules.deal), less `heaphound check` of the same file with nothing to check, both with all
+#             values, in percent of `info`
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=${FOLDER:-$PWD/target/dumps}
-runs=${RUNS:-5}
+rounds=${ROUNDS:-5}
 json=false
 [ "${1:-}" = --json ] && json=true
 mkdir -p "$folder"
-say() { "$json" || echo "$@"; }
+say() { "$json" || echo "$@" >&2; }
 
 dump() {
     [ -s "$folder/$1.hprof" ] && return
@@ -28,46 +37,63 @@ peer() {
 }
 dump 5m 5000000 6g
 dump 20m 20000000 12g
+[ -s "$folder/app.heapsnapshot" ] || node benches/dumps/node/heap.js "$folder/app.heapsnapshot" > "$folder/app.json"
 peer hprof-slurp 0.10.0
 peer hprof-analyzer 0.3.2
-cargo build --quiet --locked --release -p heaphound-cli
-heaphound=$PWD/target/release/heaphound
+[ -d "$folder/node_modules/memlab" ] || npm install --silent --prefix "$folder" memlab --ignore-scripts || say "memlab could not be installed"
+[ -n "${HEAPHOUND:-}" ] || cargo build --quiet --locked --release -p heaphound-cli
+heaphound=${HEAPHOUND:-$PWD/target/release/heaphound}
 
-# The least seconds and the most kilobytes of some runs of a program.
-measure() {
-    local least=999999 most=0 nth seconds kilobytes
-    for ((nth = 0; nth < runs; nth++)); do
-        /usr/bin/time -f '%e %M' "$@" > /dev/null 2> "$folder/said" || true
-        read -r seconds kilobytes <<< "$(tail -n 1 "$folder/said")"
-        least=$(awk "BEGIN { print ($seconds < $least) ? $seconds : $least }")
-        most=$(( kilobytes > most ? kilobytes : most ))
-    done
-    echo "$least $most"
-}
-row() {
-    if "$json"; then
-        printf '{"id":"%s","measured":%s}\n' "$1" "$2"
-    else
-        printf '  %-36s %8s   %s\n' "$1" "$2" "$3"
+# Runs a program once, and notes its seconds and kilobytes under a name.
+once() {
+    local name=$1
+    shift
+    if ! /usr/bin/time -f '%e %M' -o "$folder/time" "$@" > "$folder/out" 2> "$folder/err"; then
+        echo "$name failed:" >&2
+        tail -n 5 "$folder/err" >&2
+        exit 1
     fi
+    tail -n 1 "$folder/time" >> "$folder/$name.times"
 }
-ratio() { awk "BEGIN { printf \"%.2f\", $1 / $2 }"; }
+rm -f "$folder"/*.times
+for ((round = 1; round <= rounds; round++)); do
+    say "round $round of $rounds"
+    once ours "$heaphound" info --quiet "$folder/5m.hprof"
+    once slurp "$folder/peers/bin/hprof-slurp" "$folder/5m.hprof"
+    once load "$heaphound" check --quiet "$folder/5m.hprof" '1 == 1'
+    once rules "$heaphound" check --quiet "$folder/5m.hprof" --rules benches/dumps/rules.deal
+    once larger "$heaphound" info --quiet "$folder/20m.hprof"
+    once v8 "$heaphound" info --quiet "$folder/app.heapsnapshot"
+    [ ! -x "$folder/peers/bin/hprof-analyzer" ] || once analyzer "$folder/peers/bin/hprof-analyzer" "$folder/5m.hprof"
+    [ ! -d "$folder/node_modules/memlab" ] ||
+        once memlab env NODE_PATH="$folder/node_modules" node benches/dumps/node/memlab.js "$folder/app.heapsnapshot"
+done
 
-# What a person types: classes by what they retain, which takes the load, exact dominators and retained sizes.
-# Until `info` retains, it is the load and a count.
-ours() { measure "$heaphound" info "$folder/$1.hprof"; }
+python3 - "$folder" "$json" <<'P'
+import json, pathlib, statistics, sys
 
-read -r seconds memory <<< "$(ours 5m)"
-say "heaphound       $seconds s  $memory KB"
-read -r slurp slurp_memory <<< "$(measure "$folder/peers/bin/hprof-slurp" "$folder/5m.hprof")"
-say "hprof-slurp     $slurp s  $slurp_memory KB"
-row dumps.hprof.vs_slurp "$(ratio "$seconds" "$slurp")" "times hprof-slurp's histogram"
-if [ -x "$folder/peers/bin/hprof-analyzer" ]; then
-    read -r analyzer analyzer_memory <<< "$(measure "$folder/peers/bin/hprof-analyzer" "$folder/5m.hprof")"
-    say "hprof-analyzer  $analyzer s  $analyzer_memory KB"
-    row dumps.hprof.vs_analyzer "$(ratio "$analyzer" "$seconds")" "times as fast as hprof-analyzer"
-    row dumps.hprof.memory_vs_analyzer "$(ratio "$memory" "$analyzer_memory")" "times its memory"
-fi
-read -r larger larger_memory <<< "$(ours 20m)"
-say "heaphound, 20 M $larger s  $larger_memory KB"
-row dumps.scale "$(ratio "$larger" "$seconds")" "times as long for 20 M objects"
+folder, as_json = pathlib.Path(sys.argv[1]), sys.argv[2] == "true"
+seconds, memory = {}, {}
+for file in sorted(folder.glob("*.times")):
+    runs = [tuple(map(float, line.split())) for line in file.read_text().splitlines()]
+    seconds[file.stem] = statistics.median(run[0] for run in runs)
+    memory[file.stem] = statistics.median(run[1] for run in runs)
+    if not as_json:
+        least, most = min(run[0] for run in runs), max(run[0] for run in runs)
+        print(f"{file.stem:10} {seconds[file.stem]:7.2f} s ({least:.2f} to {most:.2f}) {memory[file.stem] / 1024:7.0f} MiB")
+rows = [
+    ("dumps.hprof.vs_slurp", "<= 1.5", lambda: seconds["ours"] / seconds["slurp"]),
+    ("dumps.hprof.vs_analyzer", ">= 7", lambda: seconds["analyzer"] / seconds["ours"]),
+    ("dumps.hprof.memory_vs_analyzer", "<= 2", lambda: memory["ours"] / memory["analyzer"]),
+    ("dumps.v8.vs_memlab", ">= 8", lambda: seconds["memlab"] / seconds["v8"]),
+    ("dumps.v8.memory_vs_memlab", "<= 0.5", lambda: memory["v8"] / memory["memlab"]),
+    ("dumps.rules_pct", "<= 30", lambda: 100 * (seconds["rules"] - seconds["load"]) / seconds["ours"]),
+    ("dumps.scale", "<= 4.5", lambda: seconds["larger"] / seconds["ours"]),
+]
+for id, reach, measure in rows:
+    try:
+        measured = round(measure(), 2)
+    except KeyError:
+        continue
+    print(json.dumps({"id": id, "measured": measured}) if as_json else f"{id:32} {measured:8.2f}   {reach}")
+P

@@ -30,7 +30,7 @@ fn main() {
         let mut times: Vec<f64> = Vec::new();
         for _ in 0..rounds {
             let start = Instant::now();
-            let dominators = Dominators::of(&heap, threads);
+            let dominators = Dominators::of(&heap, threads).unwrap();
             times.push(start.elapsed().as_secs_f64() * 1e3);
             assert_eq!(dominators.reached(), heap.len());
         }
@@ -41,13 +41,14 @@ fn main() {
             times[0]
         );
     }
-    let dominators = Dominators::of(&heap, threads);
+    let dominators = Dominators::of(&heap, threads).unwrap();
     let start = Instant::now();
     let tree = DominatorTree::of(&dominators);
-    let by_class = least_by_class(&heap, &tree);
+    let by_class = least_by_class(&heap, &tree, threads);
     let ms = start.elapsed().as_secs_f64() * 1e3;
     println!("the tree and what classes retain: {ms:.0} ms");
-    for (class, bytes) in heap.classes().iter().zip(by_class) {
+    for (class, of_class) in heap.classes().iter().zip(by_class) {
+        let bytes = of_class.retained_bytes;
         println!("  {:<12} {bytes:>12}", class.name);
     }
     println!("at most {} MB resident", most_resident_mb());

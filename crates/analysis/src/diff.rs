@@ -42,16 +42,16 @@ impl Counts {
     /// Counts what lives in a heap.
     pub fn of(heap: &Snapshot, dominators: &Dominators) -> Self {
         let tree = DominatorTree::of(dominators);
-        let mut amounts: Vec<Amount> = least_by_class(heap, &tree)
+        let mut amounts: Vec<Amount> = least_by_class(heap, &tree, 1)
             .into_iter()
-            .map(|retained_bytes| Amount {
-                retained_bytes,
+            .map(|it| Amount {
+                objects: it.objects as u64,
+                retained_bytes: it.retained_bytes,
                 ..Amount::default()
             })
             .collect();
         for object in dominators.objects() {
             let amount = &mut amounts[heap.class_of(object).0 as usize - 1];
-            amount.objects += 1;
             amount.bytes = amount.bytes.saturating_add(heap.bytes_of(object) as u64);
         }
         let mut classes: BTreeMap<String, Amount> = BTreeMap::new();

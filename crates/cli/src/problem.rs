@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use heaphound_analysis::dominator::TooManyEdges;
 use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_heap::probe::ProbeError;
 
@@ -67,6 +68,12 @@ impl From<ProbeError> for Problem {
             ProbeError::NobodyAsks => problem.hint(NAME_ASKER),
             _ => problem,
         }
+    }
+}
+
+impl From<TooManyEdges> for Problem {
+    fn from(error: TooManyEdges) -> Self {
+        Self::new(error.to_string())
     }
 }
 

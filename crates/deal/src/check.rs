@@ -181,6 +181,7 @@ pub fn check(file: &File, scope: &Scope<'_>) -> (Resolved, Vec<Diagnostic>) {
         lets: HashMap::new(),
         sets: HashMap::new(),
         optional: HashSet::new(),
+        optional_fields: HashSet::new(),
         rule_names: HashMap::new(),
         assertion: None,
         quantifiers: Vec::new(),
@@ -210,6 +211,8 @@ struct Checker<'a> {
     sets: HashMap<String, Option<NamedSet>>,
     /// The classes that may be unknown.
     optional: HashSet<String>,
+    /// Fields that no class may have.
+    optional_fields: HashSet<String>,
     rule_names: HashMap<String, Span>,
     // Of the statement at hand:
     /// Which assertion it is, if it is one.

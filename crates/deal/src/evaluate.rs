@@ -9,15 +9,18 @@
 //! ought not to. [`Evaluation::note_unknown_values`] makes notes say which rules read such values.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use heaphound_heap::class::Elements;
 use heaphound_heap::crew::cores;
-use heaphound_heap::fields::Readable;
+use heaphound_heap::fields::{Fields, Readable};
 use heaphound_heap::finding::{Evidence, Finding};
-use heaphound_heap::path::{Search, named, shortest};
+use heaphound_heap::path::{Reached, Search, named, shortest};
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{RootKind, RootSet};
-use heaphound_heap::view::{HeapView, live_objects};
+use heaphound_heap::trace::{self, Examiner, Starts};
+use heaphound_heap::view::HeapView;
+use heaphound_heap::{ClassId, FieldKind};
 
 use crate::bind::Bindings;
 use crate::datum::Datum;
@@ -27,8 +30,8 @@ use crate::gc;
 use crate::interpret::Ground;
 use crate::plan::{Plans, decides, host_name};
 use crate::resolved::{
-    CompareBy, Formula, GcAssertion, HostId, Operand, Path, Probe, QuantifierId, Resolved, Rule,
-    Select, Source, Start, Statement, Target,
+    CompareBy, FieldPlace, Formula, GcAssertion, HostId, Operand, Path, Probe, Quantifier,
+    QuantifierId, Resolved, Rule, Select, Source, Start, Statement, Step, Target,
 };
 use crate::syntax::QuantifierKind;
 use crate::traverse::{Setting, Texts};
@@ -641,9 +644,29 @@ impl<V: Readable> Evaluation<'_, V> {
 
 // Values that the heap does not have.
 impl<V: Readable> Evaluation<'_, V> {
+    /// Whether a path can lead to something that is not known: its last step takes plain data.
+    fn can_be_unknown(&self, path: &Path) -> bool {
+        match path.steps.last() {
+            None => false,
+            Some(Step::Element(_)) => !self.view.knows_all_values(),
+            Some(Step::Field(field)) => {
+                let places = &self.resolved.fields[field.0 as usize].places;
+                let mut places = places.iter().zip(self.view.classes());
+                places.any(|(place, class)| match place {
+                    Some(FieldPlace::Field(at)) => match class.fields[*at as usize].kind {
+                        FieldKind::Plain(_) => !self.view.knows_all_values(),
+                        kind => !kind.is_slot(),
+                    },
+                    Some(FieldPlace::Length) => !self.view.knows_all_values(),
+                    None => false,
+                })
+            }
+        }
+    }
+
     fn note_unknown(&self, setting: &Setting<'_, V>, plans: &Plans, all: &mut [Judged<V::Object>]) {
         // What is read, and of the objects of which quantifier.
-        let mut reads: Vec<Read<'_, V::Object>> = Vec::new();
+        let mut reads: Vec<Read<'_>> = Vec::new();
         for &place in plans.traversals.iter().flat_map(|plan| &plan.rules) {
             let program = &self.resolved.rules[place].program;
             for (id, quantifier) in program.quantifiers.iter().enumerate() {
@@ -668,14 +691,12 @@ impl<V: Readable> Evaluation<'_, V> {
                         (it.rule, it.quantifier) == (place, id)
                             && (it.path.start, &it.path.steps) == (path.start, &path.steps)
                     });
-                    if !known && (is_text || !path.steps.is_empty()) {
+                    if !known && (is_text || self.can_be_unknown(path)) {
                         reads.push(Read {
                             rule: place,
                             quantifier: id,
                             path,
                             is_text,
-                            count: 0,
-                            first: None,
                         });
                     }
                 }
@@ -685,34 +706,57 @@ impl<V: Readable> Evaluation<'_, V> {
             return;
         }
         let ground = setting.ground();
-        let is_unknown = |datum, is_text| match datum {
-            Datum::Unknown => true,
-            Datum::Object(object) if is_text => {
-                let class = self.view.class(self.view.class_of(object));
-                class.elements == Some(Elements::Text) && self.view.whole_text_of(object).is_none()
-            }
-            _ => false,
+        let plan = trace::Plan {
+            steps: vec![trace::Step {
+                mark: 0,
+                exclude: Vec::new(),
+                starts: Starts::Roots(RootSet::All),
+            }],
         };
-        for object in live_objects(self.view) {
-            let class = self.view.class_of(object);
-            for read in &mut reads {
-                let program = &self.resolved.rules[read.rule].program;
-                let quantifier = &program.quantifiers[read.quantifier];
-                if quantifier.classes.has(class)
-                    && is_unknown(ground.walk(read.path, Some(object)), read.is_text)
-                    && ground.is_in_range(quantifier, object)
-                {
-                    read.count += 1;
-                    read.first.get_or_insert(object);
+        let quantifier = |it: &Read<'_>| {
+            let program = &self.resolved.rules[it.rule].program;
+            &program.quantifiers[it.quantifier]
+        };
+        let wanted: Vec<_> = reads.iter().map(|it| (it, quantifier(it))).collect();
+        let examiner = |_| Unknown {
+            ground: &ground,
+            reads: &wanted,
+            found: vec![Vec::new(); wanted.len()],
+        };
+        let mut found = vec![Vec::new(); reads.len()];
+        let visits = &mut self.view.visits();
+        trace::run(
+            self.view,
+            visits,
+            &plan,
+            self.threads,
+            examiner,
+            |_, all| {
+                for of_thread in all {
+                    for (found, more) in found.iter_mut().zip(of_thread.found) {
+                        found.extend(more);
+                    }
                 }
+                ControlFlow::Continue(())
+            },
+        );
+        for (read, mut found) in reads.iter().zip(found) {
+            if read.is_text {
+                found.retain(|it| match ground.walk(read.path, Some(*it)) {
+                    Datum::Object(text) => {
+                        let class = self.view.class(self.view.class_of(text));
+                        let is_text = class.elements == Some(Elements::Text);
+                        is_text && self.view.whole_text_of(text).is_none()
+                    }
+                    _ => true,
+                });
             }
-        }
-        for read in &reads {
-            let Some(first) = read.first else {
+            let visits = &mut self.view.visits();
+            let Some(first) = first_met(self.view, visits, &found) else {
                 continue;
             };
             let what = verdict::source(self.text, read.path.span);
-            let of = match (read.path.start, read.count) {
+            let of = match (read.path.start, found.len()) {
                 (Start::Variable(_), 1) => format!(" of {}", self.view.name_of(first)),
                 (Start::Variable(_), count) => {
                     let first = self.view.name_of(first);
@@ -759,15 +803,62 @@ fn in_brackets(wrong: &Diagnostic) -> String {
     hint.map_or(String::new(), |hint| format!(" ({hint})"))
 }
 
-/// A path that a quantifier reads, and of how many objects it is not known.
-struct Read<'r, O> {
+/// A path that a quantifier reads.
+struct Read<'r> {
     rule: usize,
     quantifier: usize,
     path: &'r Path,
     /// Whether the text of an object is wanted.
     is_text: bool,
-    count: usize,
-    first: Option<O>,
+}
+
+/// Finds the objects of which a read value is not known. Of a text that is wanted nobody can say so here: those
+/// that have one are found, too.
+struct Unknown<'e, F: Fields> {
+    ground: &'e Ground<'e, F>,
+    /// What is read, and the quantifier of whose objects.
+    reads: &'e [(&'e Read<'e>, &'e Quantifier)],
+    /// For each read.
+    found: Vec<Vec<F::Object>>,
+}
+
+impl<F: Fields> Examiner<F::Object> for Unknown<'_, F> {
+    fn wants(&self, class: ClassId) -> bool {
+        self.reads.iter().any(|(_, it)| it.classes.has(class))
+    }
+
+    fn examine(&mut self, objects: &[F::Object]) {
+        for ((read, quantifier), found) in self.reads.iter().zip(&mut self.found) {
+            for &object in objects {
+                let can_be_unknown = || match self.ground.walk(read.path, Some(object)) {
+                    Datum::Unknown => true,
+                    Datum::Object(_) => read.is_text,
+                    _ => false,
+                };
+                let class = self.ground.fields.class_of(object);
+                if quantifier.classes.has(class)
+                    && can_be_unknown()
+                    && self.ground.is_in_range(quantifier, object)
+                {
+                    found.push(object);
+                }
+            }
+        }
+    }
+}
+
+/// Which of some objects a breadth-first search from the roots meets first.
+fn first_met<V: Readable>(
+    view: &V,
+    visits: &mut V::Visits<'_>,
+    objects: &[V::Object],
+) -> Option<V::Object> {
+    if objects.is_empty() {
+        return None;
+    }
+    let reached = Reached::new(view, visits, &Search::everywhere(), objects);
+    let order = |it: &&V::Object| reached.order(**it).unwrap_or(u32::MAX);
+    objects.iter().min_by_key(order).copied()
 }
 
 /// The paths whose values a formula wants, and whether it is their text that it wants.

@@ -134,8 +134,9 @@ impl Printer<'_> {
                 vec![name, self.expr(&it.value, 6)]
             }
             Item::Optional(it) => {
-                let mut docs = vec![self.atom(it.span.start, "optional class ")];
-                for (nth, class) in it.classes.iter().enumerate() {
+                let what = if it.are_fields { "field" } else { "class" };
+                let mut docs = vec![self.atom(it.span.start, format!("optional {what} "))];
+                for (nth, class) in it.names.iter().enumerate() {
                     let comma = if nth > 0 { ", " } else { "" };
                     let name = format!("{comma}{}", class_name(&class.text));
                     docs.push(self.atom(class.span.start, name));

@@ -168,7 +168,9 @@ impl<'a> Parser<'a> {
         match self.word_at(0) {
             Some("let") => named && self.is_nth(2, "="),
             Some("rule") => named,
-            Some("optional") => self.word_at(1) == Some("class") && self.is_class_start(2),
+            Some("optional") => {
+                matches!(self.word_at(1), Some("class" | "field")) && self.is_class_start(2)
+            }
             _ => false,
         }
     }

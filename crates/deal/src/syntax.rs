@@ -74,7 +74,7 @@ pub struct Comment {
 pub enum Item {
     /// `let d = static:list;`
     Let(Let),
-    /// `optional class Order, Customer;`
+    /// `optional class Order, Customer;` or `optional field total;`
     Optional(Optional),
     /// `rule links-agree error "…": …;`
     Rule(Rule),
@@ -93,13 +93,15 @@ pub struct Let {
     pub value: Expr,
 }
 
-/// Names classes that a heap may not know: they then count as empty, in the whole text.
+/// Names classes that a heap may not know: they then count as empty, in the whole text. Or fields: then no object has them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Optional {
     /// All of it.
     pub span: Span,
-    /// The classes; one at least.
-    pub classes: Vec<Name>,
+    /// Whether these are fields.
+    pub are_fields: bool,
+    /// The classes or fields; one at least.
+    pub names: Vec<Name>,
 }
 
 /// A statement with a name, which must hold.

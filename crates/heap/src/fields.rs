@@ -3,8 +3,8 @@
 //! A view of a live heap stays on its thread; what a visitor needs to look into the objects
 //! that it sees does not have to.
 
-use crate::class::ClassId;
-use crate::snapshot::{ObjectId, Snapshot};
+use crate::class::{ClassId, ClassInfo};
+use crate::snapshot::{ObjectId, PlainPlace, Snapshot};
 use crate::trace::Traceable;
 use crate::value::{PlainKind, Value};
 use crate::view::{HeapView, Place};
@@ -226,9 +226,19 @@ impl Readable for Snapshot {
 }
 
 /// A snapshot can be read from any thread as it is.
+/// Where the objects of a class have a field.
+#[derive(Clone, Copy, Debug)]
+pub enum SnapshotField {
+    /// It is a slot, the one at this place.
+    Slot(u32),
+    /// It is plain data; none of it is known if there is no place.
+    #[doc(hidden)]
+    Plain(Option<PlainPlace>),
+}
+
 impl Fields for &Snapshot {
     type Object = ObjectId;
-    type Reader = Vec<Option<u32>>;
+    type Reader = Vec<Option<SnapshotField>>;
 
     #[inline]
     fn class_of(self, object: ObjectId) -> ClassId {
@@ -239,19 +249,25 @@ impl Fields for &Snapshot {
         HeapView::bytes_of(self, object)
     }
 
-    fn reader(self, places: &[Option<u32>]) -> Vec<Option<u32>> {
-        places.to_vec()
+    fn reader(self, places: &[Option<u32>]) -> Self::Reader {
+        let field = |(place, class): (&Option<u32>, &ClassInfo)| {
+            let place = (*place)?;
+            let field = class.fields.get(place as usize)?;
+            Some(match field.kind.is_slot() {
+                true => SnapshotField::Slot(place),
+                false => SnapshotField::Plain(self.plain_place(class.id, place as usize)),
+            })
+        };
+        places.iter().zip(self.classes()).map(field).collect()
     }
 
-    fn slot(self, reader: &Vec<Option<u32>>, object: ObjectId) -> Held<ObjectId> {
+    fn slot(self, reader: &Self::Reader, object: ObjectId) -> Held<ObjectId> {
         let class = HeapView::class_of(self, object);
-        let place = reader.get(class.0 as usize - 1).copied().flatten();
-        let kind = |place: u32| self.class(class).fields.get(place as usize);
-        match place {
-            Some(place) if kind(place).is_some_and(|field| field.kind.is_slot()) => {
-                match HeapView::slot(self, object, place as usize) {
+        match reader.get(class.0 as usize - 1) {
+            Some(Some(SnapshotField::Slot(place))) => {
+                match HeapView::slot(self, object, *place as usize) {
                     Some(object) => Held::Object(object),
-                    None if self.is_cut(object, Place::Field(place)) => Held::Cut,
+                    None if self.is_cut(object, Place::Field(*place)) => Held::Cut,
                     None => Held::Null,
                 }
             }
@@ -259,10 +275,12 @@ impl Fields for &Snapshot {
         }
     }
 
-    fn bits(self, reader: &Vec<Option<u32>>, object: ObjectId) -> Option<u64> {
+    fn bits(self, reader: &Self::Reader, object: ObjectId) -> Option<u64> {
         let class = HeapView::class_of(self, object);
-        let place = (*reader.get(class.0 as usize - 1)?)?;
-        self.plain_bits(object, place as usize)
+        match reader.get(class.0 as usize - 1)? {
+            Some(SnapshotField::Plain(place)) => self.bits_at(object, (*place)?),
+            _ => None,
+        }
     }
 
     fn element(self, object: ObjectId, index: usize) -> Held<ObjectId> {

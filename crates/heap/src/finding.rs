@@ -359,12 +359,12 @@ impl Finding {
         hash.text(&self.kind);
         if let Some(class) = &self.class {
             hash.text("class");
-            hash.text(class);
+            hash.class(class);
         }
         let counts = |it: &&Evidence| !matches!(it.shows, Shows::Example | Shows::Sample(_));
         let evidence = || self.evidence.iter().filter(counts);
         if evidence().next().is_none() {
-            self.objects.iter().for_each(|it| hash.text(&it.class));
+            self.objects.iter().for_each(|it| hash.class(&it.class));
             if self.objects.is_empty() && self.class.is_none() {
                 hash.text(&self.message);
             }
@@ -458,8 +458,18 @@ impl Fnv {
         }
         steps.push((&from.class, ""));
         for (class, slot) in collapse(steps) {
-            self.text(class);
+            self.class(class);
             self.text(slot);
+        }
+    }
+
+    /// The name of a class, without what differs from run to run: a JVM adds an address to the names of lambdas and other
+    /// hidden classes, `Shop$$Lambda$14/0x0000000800c03000`.
+    fn class(&mut self, name: &str) {
+        let is_address = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_hexdigit());
+        match name.rsplit_once("/0x") {
+            Some((name, address)) if is_address(address) => self.text(name),
+            _ => self.text(name),
         }
     }
 
@@ -477,6 +487,19 @@ mod tests {
 
     fn named(class: &str, number: usize) -> Named {
         Named::new(format!("{class}#{number}"), class)
+    }
+
+    #[test]
+    fn the_address_of_a_hidden_class_does_not_count() {
+        let held = |class: &str| Finding {
+            objects: vec![named(class, 1)],
+            ..Finding::new("group", Severity::Note, "some")
+        };
+        let print = |class: &str| held(class).fingerprint();
+        let first = print("Shop$$Lambda$14/0x0000000800c03000");
+        assert_eq!(first, print("Shop$$Lambda$14/0x00007f9ed8001c00"));
+        assert_ne!(first, print("Shop$$Lambda$15/0x0000000800c03000"));
+        assert_ne!(print("Shop/0x"), print("Shop/0y"));
     }
 
     fn list(nodes: usize, first: usize) -> Finding {

@@ -12,9 +12,10 @@
 //!
 //! Every probe stops as soon as its answer is known.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 
 use crate::crew::cores;
 use crate::path::{self, Origin, Search, Trail, Trails};
@@ -86,6 +87,7 @@ pub struct Probes<'v, T: Traceable> {
     visits: RefCell<T::Visits<'v>>,
     threads: usize,
     asker: Option<String>,
+    live: OnceCell<Rc<ObjectSet<T::Object>>>,
 }
 
 impl<'v, T: Traceable> Probes<'v, T> {
@@ -96,6 +98,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
             visits: RefCell::new(view.visits()),
             threads: cores().min(16),
             asker: None,
+            live: OnceCell::new(),
         }
     }
 
@@ -163,6 +166,11 @@ impl<'v, T: Traceable> Probes<'v, T> {
     pub fn reach_all(&self) -> ObjectSet<T::Object> {
         let starts = self.root_targets(RootSet::All);
         self.closure(starts, &[])
+    }
+
+    /// The same, found once and kept for whoever asks again.
+    pub fn live(&self) -> Rc<ObjectSet<T::Object>> {
+        Rc::clone(self.live.get_or_init(|| Rc::new(self.reach_all())))
     }
 
     /// All objects that are reachable from this one, itself included.
@@ -423,7 +431,15 @@ impl<'v, T: Traceable> Probes<'v, T> {
     fn closure(&self, starts: Vec<T::Object>, avoid: &[T::Object]) -> ObjectSet<T::Object> {
         let (mark, filter) = self.mark_around(avoid);
         let visitors = self.trace(starts, filter, mark, || Collect(Vec::new()));
-        visitors.into_iter().flat_map(|it| it.0).collect()
+        let entered = visitors.into_iter().map(|it| it.0).reduce(|mut all, more| {
+            all.extend(more);
+            all
+        });
+        let visits = self.visits.borrow();
+        let objects = self
+            .view
+            .in_order(&visits, mark, entered.unwrap_or_default());
+        ObjectSet::sorted(objects)
     }
 
     /// Whether a trace enters an object.

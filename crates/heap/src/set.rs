@@ -18,6 +18,12 @@ impl<O> Default for ObjectSet<O> {
 }
 
 impl<O: Copy + Ord> ObjectSet<O> {
+    /// The set of these objects, which are in order, each once.
+    pub fn sorted(objects: Vec<O>) -> Self {
+        debug_assert!(objects.is_sorted_by(|a, b| a < b), "they are in order");
+        Self { objects }
+    }
+
     /// Whether an object is in the set.
     pub fn has(&self, object: O) -> bool {
         self.objects.binary_search(&object).is_ok()

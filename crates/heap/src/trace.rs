@@ -289,6 +289,18 @@ pub trait Traceable: HeapView {
         visitors: Vec<V>,
     ) -> (Traced, Vec<V>);
 
+    /// Puts objects in order that are all that carry a mark, each given once.
+    fn in_order(
+        &self,
+        visits: &Self::Visits<'_>,
+        mark: Visit,
+        mut objects: Vec<Self::Object>,
+    ) -> Vec<Self::Object> {
+        let _ = (visits, mark);
+        objects.sort_unstable();
+        objects
+    }
+
     /// Runs one phase, on as many threads as there are examiners, and shows them what it enters.
     fn survey(
         &self,

@@ -82,6 +82,11 @@ pub trait HeapView {
         self.for_each_strong_edge(object, |_, to| f(to));
     }
 
+    /// Whether every plain value of every object is known, and so is the length of every array. No answer is no.
+    fn knows_all_values(&self) -> bool {
+        false
+    }
+
     /// The plain-data value at an index into the class's `fields`, where it is known.
     fn plain_value(&self, object: Self::Object, field: usize) -> Option<Value>;
 

@@ -19,7 +19,7 @@ pub fn check(name: &str, need: u64, options: &ReadOptions) -> Result<(), ReadErr
 /// Where the system does not say how much memory is free.
 const UNKNOWN: u64 = 16 << 30;
 
-/// Returns how many bytes of memory are free: for this machine, and for this container.
+/// Returns how many bytes of memory are free: for this machine, for this container, and for this process.
 pub fn free_memory() -> u64 {
     let number = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
@@ -40,5 +40,19 @@ pub fn free_memory() -> u64 {
         .find_map(|it| it.strip_prefix("inactive_file "));
     let used = used.saturating_sub(cache.and_then(number).unwrap_or(0));
     let left = limit.map_or(u64::MAX, |limit| limit.saturating_sub(used));
-    free.min(left)
+    free.min(left).min(free_addresses())
+}
+
+/// Returns how many bytes a process that was limited (`ulimit -v`) may still ask for.
+fn free_addresses() -> u64 {
+    let field = |file: &str, name: &str| {
+        let text = fs::read_to_string(file).ok()?;
+        let line = text.lines().find_map(|it| it.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let Some(limit) = field("/proc/self/limits", "Max address space") else {
+        return u64::MAX;
+    };
+    let used = field("/proc/self/status", "VmSize:").unwrap_or(0) << 10;
+    limit.saturating_sub(used)
 }

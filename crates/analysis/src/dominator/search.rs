@@ -31,8 +31,9 @@ pub struct Search {
 }
 
 /// What is known of a number, at one place: whoever looks at one of them needs the others, and most time is spent
-/// waiting for memory.
+/// waiting for memory. It lies in memory as a [`Place`](super::Place), which takes its place.
 #[derive(Clone, Copy)]
+#[repr(align(8))]
 pub struct Node {
     /// The number of its parent in the tree. In the end, that of its nearest dominator.
     pub parent: u32,
@@ -77,13 +78,21 @@ struct Open {
     first: usize,
 }
 
-impl Search {
-    /// Numbers all that the roots of a heap reach.
-    pub fn run(heap: &Snapshot, threads: usize) -> Self {
+/// What the search itself has found.
+struct Found {
+    object_at: Vec<u32>,
+    /// The number of each one's parent in the tree.
+    parents: Vec<u32>,
+    /// Edges that lead to objects that had been entered, by object.
+    noted: Vec<Kept>,
+}
+
+impl Found {
+    fn search(heap: &Snapshot) -> Self {
         let mut object_at = Vec::with_capacity(heap.len() + 1);
-        let mut nodes = Vec::with_capacity(heap.len() + 1);
+        let mut parents = Vec::with_capacity(heap.len() + 1);
         object_at.push(NO_OBJECT);
-        nodes.push(Node::below(ROOT));
+        parents.push(ROOT);
         // As much as there can be: memory that is not written is not taken.
         let mut noted: Vec<Kept> = Vec::with_capacity(heap.edges() + heap.roots().len());
         let mut entered = Bits::new(heap.len());
@@ -110,7 +119,7 @@ impl Search {
             entered.add(object);
             let number = object_at.len() as u32;
             object_at.push(object);
-            nodes.push(Node::below(from));
+            parents.push(from);
             let first = stack.len();
             heap.for_each_target(ObjectId(object), |to| {
                 if entered.has(to.0) {
@@ -126,22 +135,71 @@ impl Search {
                 open.push(Open { number, first });
             }
         }
-        drop((entered, stack, open));
-        let mut number_of = vec![UNREACHED; heap.len()];
-        for (number, &object) in object_at.iter().enumerate().skip(1) {
-            number_of[object as usize] = number as u32;
+        Self {
+            object_at,
+            parents,
+            noted,
         }
+    }
+}
+
+impl Search {
+    /// Numbers all that the roots of a heap reach.
+    pub fn run(heap: &Snapshot, threads: usize) -> Self {
+        // Memory that is used for the first time takes the system longer than us, so that somebody else asks for it.
+        let prepare = || {
+            let nodes = vec![Node::below(ROOT); heap.len() + 1];
+            (nodes, vec![UNREACHED; heap.len()])
+        };
+        let (found, (nodes, number_of)) = std::thread::scope(|scope| {
+            let prepared = (threads > 1).then(|| scope.spawn(prepare));
+            let found = Found::search(heap);
+            match prepared.map(|it| it.join()) {
+                None => (found, prepare()),
+                Some(Ok(prepared)) => (found, prepared),
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+            }
+        });
         let mut search = Self {
             number_of,
-            object_at,
+            object_at: found.object_at,
             nodes,
-            kept: noted,
+            kept: found.noted,
         };
+        search.place(&found.parents, threads);
+        drop(found.parents);
         search.find_targets(threads);
         search.sort_out();
         search
     }
 
+    /// Tells objects their numbers, and numbers their parents.
+    fn place(&mut self, parents: &[u32], threads: usize) {
+        self.nodes.truncate(parents.len());
+        let nodes = &mut self.nodes;
+        let mut hang = || {
+            for (node, &parent) in nodes.iter_mut().zip(parents) {
+                *node = Node::below(parent);
+            }
+        };
+        let (number_of, object_at) = (&mut self.number_of, &self.object_at);
+        let mut number = || {
+            for (number, &object) in object_at.iter().enumerate().skip(1) {
+                number_of[object as usize] = number as u32;
+            }
+        };
+        match threads {
+            0 | 1 => {
+                hang();
+                number();
+            }
+            // Two things to do, of about the same size.
+            _ => std::thread::scope(|scope| {
+                scope.spawn(hang);
+                number();
+            }),
+        }
+    }
     /// Replaces the objects that noted edges lead to by their numbers.
     fn find_targets(&mut self, threads: usize) {
         let number_of = &self.number_of;

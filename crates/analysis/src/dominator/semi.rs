@@ -11,8 +11,9 @@
 
 use super::search::{Kept, NO_EDGE, Node};
 
-/// Returns the number of each object's nearest dominator, given what the search knows of numbers and edges.
-pub fn dominators(nodes: Vec<Node>, kept: Vec<Kept>) -> Vec<u32> {
+/// Finds the number of each object's nearest dominator, given what the search knows of numbers and edges: in the end
+/// it is the parent.
+pub fn find_dominators(nodes: Vec<Node>, kept: Vec<Kept>) -> Vec<Node> {
     let mut forest = Forest {
         taken: nodes.len() as u32,
         nodes,
@@ -45,7 +46,7 @@ pub fn dominators(nodes: Vec<Node>, kept: Vec<Kept>) -> Vec<u32> {
         }
         nodes[number].parent = dominator;
     }
-    nodes.iter().map(|node| node.parent).collect()
+    nodes
 }
 
 /// The objects that were taken, each on its parent.

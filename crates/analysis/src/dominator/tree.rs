@@ -1,40 +1,22 @@
 //! The tree of dominators from above: what an object dominates directly.
+//!
+//! Numbers are listed so that each comes directly before all that it dominates. Since it is known how many those
+//! are, that is all one needs to find them.
+
+use std::ops::Range;
 
 use heaphound_heap::snapshot::ObjectId;
 
 use super::{Dominators, ROOT};
 
-/// Dominators, with a list of what each dominates.
+/// Dominators, in the order of the tree.
 #[derive(Debug)]
 pub struct DominatorTree<'d> {
     dominators: &'d Dominators,
-    /// Where the list of each number starts, and where the last one ends.
-    first: Vec<u32>,
-    /// The numbers that each dominates directly, list after list, by rising number.
-    below: Vec<u32>,
-}
-
-/// How many objects each object retains.
-#[derive(Debug)]
-pub struct RetainedObjects<'d> {
-    dominators: &'d Dominators,
-    objects: Vec<u32>,
-}
-
-impl<'d> RetainedObjects<'d> {
-    /// Counts them for all.
-    pub fn of(dominators: &'d Dominators) -> Self {
-        Self {
-            dominators,
-            objects: dominators.subtrees(),
-        }
-    }
-
-    /// Returns how many an object retains, itself included; none if nothing keeps it.
-    pub fn by(&self, object: ObjectId) -> u32 {
-        let number = self.dominators.number(object);
-        number.map_or(0, |number| self.objects[number as usize])
-    }
+    /// The numbers, each before what it dominates. What one dominates directly comes by rising number.
+    order: Vec<u32>,
+    /// By number, where in that order what it dominates ends.
+    end: Vec<u32>,
 }
 
 /// A step of a walk through the tree.
@@ -47,27 +29,23 @@ pub enum Step {
 }
 
 impl<'d> DominatorTree<'d> {
-    /// Lists what each object dominates.
+    /// Puts the objects in order.
     pub fn of(dominators: &'d Dominators) -> Self {
-        let above = &dominators.above;
-        let mut first = vec![0; above.len() + 1];
-        for &above in &above[1..] {
-            first[above as usize + 1] += 1;
-        }
-        for at in 1..first.len() {
-            first[at] += first[at - 1];
-        }
-        let mut next = first.clone();
-        let mut below = vec![0; above.len() - 1];
-        for (number, &above) in above.iter().enumerate().skip(1) {
-            let place = &mut next[above as usize];
-            below[*place as usize] = number as u32;
-            *place += 1;
+        let places = &dominators.places;
+        let mut order = vec![ROOT; places.len()];
+        // Where the next is put that a number dominates: in the end, behind all of them.
+        let mut end = vec![1; places.len()];
+        for (number, place) in places.iter().enumerate().skip(1) {
+            let next = &mut end[place.above as usize];
+            let at = *next;
+            *next += place.objects;
+            order[at as usize] = number as u32;
+            end[number] = at + 1;
         }
         Self {
             dominators,
-            first,
-            below,
+            order,
+            end,
         }
     }
 
@@ -78,44 +56,89 @@ impl<'d> DominatorTree<'d> {
 
     /// Returns what an object dominates directly; what nothing but the virtual root does, if there
     /// is no object.
-    pub fn below(&self, object: Option<ObjectId>) -> impl ExactSizeIterator<Item = ObjectId> {
-        let number = match object {
-            None => Some(ROOT),
-            Some(object) => self.dominators.number(object),
+    pub fn below(&self, object: Option<ObjectId>) -> impl Iterator<Item = ObjectId> {
+        let (mut at, end) = match self.number(object) {
+            Some(number) => (self.start(number) + 1, self.end[number as usize]),
+            None => (0, 0),
         };
-        let numbers = number.map_or(&[][..], |it| self.numbers_below(it));
-        numbers.iter().map(|&number| self.dominators.object(number))
-    }
-
-    fn numbers_below(&self, number: u32) -> &[u32] {
-        let at = number as usize;
-        &self.below[self.first[at] as usize..self.first[at + 1] as usize]
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let number = self.order[at as usize];
+            at = self.end[number as usize];
+            Some(self.dominators.object(number))
+        })
     }
 
     /// Walks through all that an object dominates, directly or not, and the object itself; through
     /// everything, if there is none.
     pub fn walk(&self, object: Option<ObjectId>, mut f: impl FnMut(Step)) {
-        let top = match object {
-            None => ROOT,
-            Some(object) => match self.dominators.number(object) {
-                Some(number) => number,
-                None => return,
-            },
+        let Some(top) = self.number(object) else {
+            return;
         };
-        // A number that is being left has been entered; entered ones are told by the second.
-        let mut stack = vec![(top, false)];
-        while let Some((number, entered)) = stack.pop() {
-            let is_root = number == ROOT;
-            if entered {
-                f(Step::Leave(self.dominators.object(number)));
-                continue;
+        // The virtual root is no object.
+        let start = self.start(top) + (top == ROOT) as u32;
+        let end = self.end[top as usize];
+        // What was entered and not left, and where it ends.
+        let mut open: Vec<(u32, ObjectId)> = Vec::new();
+        for at in start..end {
+            while let Some((_, object)) = open.pop_if(|it| it.0 <= at) {
+                f(Step::Leave(object));
             }
-            if !is_root {
-                f(Step::Enter(self.dominators.object(number)));
-                stack.push((number, true));
-            }
-            let below = self.numbers_below(number);
-            stack.extend(below.iter().map(|&number| (number, false)));
+            let number = self.order[at as usize];
+            let object = self.dominators.object(number);
+            f(Step::Enter(object));
+            open.push((self.end[number as usize], object));
         }
+        for (_, object) in open.into_iter().rev() {
+            f(Step::Leave(object));
+        }
+    }
+
+    /// Calls `f` with each object of a part of the order, with what it retains, and with where what it dominates ends.
+    pub(crate) fn for_each_in(
+        &self,
+        part: Range<usize>,
+        mut f: impl FnMut(usize, ObjectId, u64, usize),
+    ) {
+        for at in part {
+            let number = self.order[at];
+            let object = self.dominators.object(number);
+            let retained = self.dominators.places[number as usize].retained;
+            f(at, object, retained, self.end[number as usize] as usize);
+        }
+    }
+
+    /// The places of all objects in the order. The virtual root is before them.
+    pub(crate) fn places(&self) -> Range<usize> {
+        1..self.order.len()
+    }
+
+    /// What dominates the object at a place, from the top down, each with where what it dominates ends.
+    pub(crate) fn above(&self, place: usize) -> Vec<(usize, ObjectId)> {
+        let above = |number: u32| self.dominators.places[number as usize].above;
+        let first = above(self.order[place]);
+        let all = std::iter::successors(Some(first), |it| Some(above(*it)));
+        let all = all.take_while(|it| *it != ROOT);
+        let end = |it: u32| self.end[it as usize] as usize;
+        let mut all: Vec<_> = all
+            .map(|it| (end(it), self.dominators.object(it)))
+            .collect();
+        all.reverse();
+        all
+    }
+
+    /// The number of an object that is reached; that of the virtual root if there is no object.
+    fn number(&self, object: Option<ObjectId>) -> Option<u32> {
+        match object {
+            None => Some(ROOT),
+            Some(object) => self.dominators.number(object),
+        }
+    }
+
+    /// Where in the order a number is.
+    fn start(&self, number: u32) -> u32 {
+        self.end[number as usize] - self.dominators.places[number as usize].objects
     }
 }

@@ -1,13 +1,13 @@
 //! Groups: objects of one class that no single object keeps alive, and that together retain much.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use heaphound_heap::ClassId;
-use heaphound_heap::finding::group;
+use heaphound_heap::finding::{Path, group};
 use heaphound_heap::path::{Search, shortest_to_each};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::HeapView;
+use heaphound_heap::{ClassId, RootKind};
 
 use super::{Options, Suspect, What, below};
 use crate::dominator::DominatorTree;
@@ -61,15 +61,47 @@ pub fn find(heap: &Snapshot, tree: &DominatorTree<'_>, options: Options) -> Vec<
 }
 
 /// Returns how some objects of a group are held, evenly chosen. The numbers are of all, as far as these tell.
-fn ways(heap: &Snapshot, objects: &[ObjectId]) -> Vec<(usize, heaphound_heap::finding::Path)> {
+fn ways(heap: &Snapshot, objects: &[ObjectId]) -> Vec<(usize, Path)> {
     let step = objects.len().div_ceil(MOST_PATHS).max(1);
     let some: Vec<ObjectId> = objects.iter().copied().step_by(step).collect();
     let mut visits = heap.visits();
     let trails = shortest_to_each(heap, &mut visits, &Search::everywhere(), &some);
     let paths = trails.into_iter().flatten().map(|it| it.describe(heap));
-    let mut ways = group(paths.collect());
+    // What different static fields hold is not held in the same way, though their paths may look alike.
+    let mut by_field: BTreeMap<Option<String>, Vec<Path>> = BTreeMap::new();
+    for path in paths {
+        let root = path.root.as_ref();
+        let root = root.filter(|it| it.kind == RootKind::Static);
+        let field = root.map(|it| without_count(&it.name).to_string());
+        by_field.entry(field).or_default().push(path);
+    }
+    let mut ways: Vec<(usize, Path)> = by_field.into_values().flat_map(group).collect();
+    ways.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     ways.truncate(MOST_WAYS);
     let scaled = |count: usize| (count * objects.len()).div_ceil(some.len().max(1));
     let ways = ways.into_iter().map(|(count, path)| (scaled(count), path));
     ways.collect()
+}
+
+/// The name of a static field without what tells it from one of a class of the same name that another loader has:
+/// `Plug.data (2)`.
+fn without_count(name: &str) -> &str {
+    let count = name.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+    match count {
+        Some((field, count)) if count.bytes().all(|it| it.is_ascii_digit()) => field,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_count;
+
+    #[test]
+    fn fields_of_classes_of_one_name_are_one() {
+        for name in ["Plug.data", "Plug.data (2)", "Plug.data (600)"] {
+            assert_eq!(without_count(name), "Plug.data");
+        }
+        assert_eq!(without_count("Plug.data (x)"), "Plug.data (x)");
+    }
 }

@@ -36,7 +36,7 @@ fn live_without(
 fn suspects_retain_what_they_say() {
     check(300, &graphs::heaps(80), |plan| {
         let heap = plan.build();
-        let found = Dominators::of(&heap, 1);
+        let found = Dominators::of(&heap, 1).unwrap();
         let tree = DominatorTree::of(&found);
         let live = live_without(&heap, |_| false);
         for share in [3, 10] {

@@ -103,7 +103,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
 
 fn read(path: &Path, progress: &Progress) -> Result<(Snapshot, Dominators), Problem> {
     let heap = input::read_heap(path, progress)?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()));
+    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
     Ok((heap, found))
 }
 

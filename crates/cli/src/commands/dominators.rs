@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use heaphound_analysis::dominator::{DominatorTree, Dominators, RetainedObjects};
+use heaphound_analysis::dominator::{DominatorTree, Dominators};
 use heaphound_heap::ClassId;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
@@ -83,14 +83,18 @@ enum By {
 }
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
-    let heap = input::read_heap(&args.heap, progress)?;
+    // Captions of objects are made of their values; classes have none.
+    let heap = match args.by {
+        By::Object => input::read_heap(&args.heap, progress)?,
+        By::Class => input::read_edges(&args.heap, progress)?,
+    };
     let names = Names::of(&heap);
     let object = args
         .object
         .as_ref()
         .map(|it| names.object(it))
         .transpose()?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()));
+    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
     if let Some(object) = object.filter(|it| !found.is_reached(*it)) {
         let reason = format!("no root leads to {}", heap.name_of(object));
         return Err(Problem::new(reason).hint("garbage has no dominators"));
@@ -99,7 +103,6 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let listing = Listing {
         heap: &heap,
         tree: &tree,
-        objects: RetainedObjects::of(&found),
         depth: args.depth,
         limit: if args.all { usize::MAX } else { args.limit },
         least_bytes: share_of(found.reached_bytes(), args.min),
@@ -140,7 +143,6 @@ fn shortened(mut names: Vec<String>) -> Vec<String> {
 struct Listing<'t> {
     heap: &'t Snapshot,
     tree: &'t DominatorTree<'t>,
-    objects: RetainedObjects<'t>,
     depth: u32,
     limit: usize,
     least_bytes: u64,
@@ -176,7 +178,7 @@ impl Listing<'_> {
                 count: 1,
                 bytes: self.heap.bytes_of(it) as u64,
                 retained_bytes,
-                retained_objects: self.objects.by(it).into(),
+                retained_objects: self.tree.dominators().retained_objects(it).into(),
                 below,
                 left_out,
             }
@@ -229,7 +231,7 @@ impl Listing<'_> {
             let (count, bytes) = objects.iter().fold((0_u64, 0_u64), |(count, bytes), it| {
                 let own = self.heap.bytes_of(*it) as u64;
                 (
-                    count + u64::from(self.objects.by(*it)),
+                    count + u64::from(self.tree.dominators().retained_objects(*it)),
                     bytes.saturating_add(own),
                 )
             });

@@ -59,7 +59,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read_heap(&args.heap, progress)?;
     let dominators = args
         .retained
-        .then(|| progress.of("looking for dominators", || Dominators::of(&heap, cores())));
+        .then(|| progress.of("looking for dominators", || Dominators::of(&heap, cores())))
+        .transpose()?;
     std::fs::create_dir_all(folder).map_err(|error| Problem::cannot_write(folder, &error))?;
     let name = args.heap.display().to_string();
     let file_bytes = progress

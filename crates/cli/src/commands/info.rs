@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use clap::ValueEnum;
 use heaphound_analysis::dominator::{DominatorTree, Dominators};
-use heaphound_analysis::retained::{exactly, least_by_class};
+use heaphound_analysis::retained::{OfClass, exactly, least_by_class};
 use heaphound_heap::probe::Probes;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
@@ -75,50 +76,31 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         return Err(Problem::new(reason).hint("leave out `--retained no`"));
     }
     let heap = input::read_edges(&args.heap, progress)?;
-    let info = progress.of("counting", || info_of(&heap, args));
+    let info = progress.of("counting", || info_of(&heap, args))?;
     Ok(Report::Info(info))
 }
 
-fn info_of(heap: &Snapshot, args: &Args) -> Info {
-    let dominators = match args.retained {
-        Retained::No => None,
-        _ => Some(Dominators::of(heap, cores())),
-    };
-    let least = dominators.as_ref().map(|it| {
-        let tree = DominatorTree::of(it);
-        least_by_class(heap, &tree)
+fn info_of(heap: &Snapshot, args: &Args) -> Result<Info, Problem> {
+    // What there is can be counted while somebody finds out what lives.
+    let (counted, live) = thread::scope(|scope| {
+        let counted = scope.spawn(|| count(heap));
+        let live = match args.retained {
+            Retained::No => Ok(Live::traced(heap)),
+            _ => Live::dominated(heap),
+        };
+        (counted.join(), live)
     });
-    // Dominators know what lives.
-    let is_live: Box<dyn Fn(ObjectId) -> bool> = match &dominators {
-        Some(dominators) => Box::new(|it| dominators.is_reached(it)),
-        None => {
-            let live = Probes::of(heap).reach_all();
-            let mut is_live = vec![false; heap.len()];
-            live.iter().for_each(|it| is_live[it.0 as usize] = true);
-            Box::new(move |it| is_live[it.0 as usize])
-        }
+    let (total, mut classes) = match counted {
+        Ok(counted) => counted,
+        Err(panic) => std::panic::resume_unwind(panic),
     };
-    let (mut total, mut reachable) = (Amount::default(), Amount::default());
-    let class = |(place, class): (usize, &ClassInfo)| Class {
-        name: class.name.clone(),
-        objects: 0,
-        bytes: 0,
-        reachable_objects: 0,
-        retained_bytes: least.as_ref().map(|it| it[place]),
-    };
-    let classes = heap.classes().iter().enumerate().map(class);
-    let mut classes: Vec<Class> = classes.collect();
-    for object in heap.objects() {
-        let bytes = heap.bytes_of(object) as u64;
-        let class = &mut classes[heap.class_of(object).0 as usize - 1];
-        class.objects += 1;
-        class.bytes = class.bytes.saturating_add(bytes);
-        total.add(bytes);
-        if is_live(object) {
-            class.reachable_objects += 1;
-            reachable.add(bytes);
-        }
+    let live = live?;
+    for (class, of_class) in classes.iter_mut().zip(&live.classes) {
+        class.reachable_objects = of_class.objects;
+        let retained = live.dominators.as_ref().map(|_| of_class.retained_bytes);
+        class.retained_bytes = retained;
     }
+    let reachable = live.amount;
     let class_count = classes.len();
     let classes = heap.classes().iter().map(|it| it.id).zip(classes);
     let mut classes: Vec<(ClassId, Class)> = classes.filter(|it| it.1.objects > 0).collect();
@@ -126,14 +108,14 @@ fn info_of(heap: &Snapshot, args: &Args) -> Info {
     let limit = if args.all { usize::MAX } else { args.limit };
     let classes_left_out = classes.len().saturating_sub(limit);
     classes.truncate(limit);
-    if let (Retained::Exact, Some(dominators)) = (args.retained, &dominators) {
+    if let (Retained::Exact, Some(dominators)) = (args.retained, &live.dominators) {
         for (id, class) in &mut classes {
             let live = dominators.reached_bytes();
             class.retained_bytes = Some(exactly(heap, *id, live, cores()));
         }
         sort(&mut classes, args.sort);
     }
-    Info {
+    Ok(Info {
         total,
         reachable,
         unreachable: Amount {
@@ -151,6 +133,66 @@ fn info_of(heap: &Snapshot, args: &Args) -> Info {
         classes_left_out,
         roots: roots_of(heap),
         threads: threads_of(heap),
+    })
+}
+
+/// Counts all objects, garbage included, by class.
+fn count(heap: &Snapshot) -> (Amount, Vec<Class>) {
+    let mut total = Amount::default();
+    let class = |class: &ClassInfo| Class {
+        name: class.name.clone(),
+        objects: 0,
+        bytes: 0,
+        reachable_objects: 0,
+        retained_bytes: None,
+    };
+    let mut classes: Vec<Class> = heap.classes().iter().map(class).collect();
+    for object in heap.objects() {
+        let bytes = heap.bytes_of(object) as u64;
+        let class = &mut classes[heap.class_of(object).0 as usize - 1];
+        class.objects += 1;
+        class.bytes = class.bytes.saturating_add(bytes);
+        total.add(bytes);
+    }
+    (total, classes)
+}
+
+/// What lives.
+struct Live {
+    amount: Amount,
+    /// In the order of class ids.
+    classes: Vec<OfClass>,
+    /// If what is retained was wanted.
+    dominators: Option<Dominators>,
+}
+
+impl Live {
+    fn dominated(heap: &Snapshot) -> Result<Self, Problem> {
+        let dominators = Dominators::of(heap, cores())?;
+        let classes = least_by_class(heap, &DominatorTree::of(&dominators), cores());
+        let amount = Amount {
+            objects: dominators.reached(),
+            bytes: dominators.reached_bytes(),
+        };
+        Ok(Self {
+            amount,
+            classes,
+            dominators: Some(dominators),
+        })
+    }
+
+    fn traced(heap: &Snapshot) -> Self {
+        let mut amount = Amount::default();
+        let mut classes = vec![OfClass::default(); heap.classes().len()];
+        for object in Probes::of(heap).reach_all().iter() {
+            amount.add(heap.bytes_of(object) as u64);
+            classes[heap.class_of(object).0 as usize - 1].objects += 1;
+        }
+        Self {
+            amount,
+            classes,
+            dominators: None,
+        }
     }
 }
 

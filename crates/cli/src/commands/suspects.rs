@@ -61,7 +61,7 @@ impl Args {
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read_heap(&args.heap, progress)?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()));
+    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
     let heap_bytes = found.reached_bytes();
     // What retains nothing is not worth a look.
     let least_bytes = share_of(heap_bytes, args.min).max(1);

@@ -46,7 +46,7 @@ impl Args {
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read_heap(&args.heap, progress)?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()));
+    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
     let limit = if args.all { usize::MAX } else { args.limit };
     let sections = progress.of("looking for waste", || waste::waste(&heap, &found, limit));
     let sections = progress.of("looking for paths", || described(&heap, sections));

@@ -1,6 +1,6 @@
 //! Paths: variables and the fields behind them.
 
-use heaphound_heap::{ClassInfo, RootKind};
+use heaphound_heap::{ClassInfo, FieldKind, RootKind};
 
 use super::kinds::Kinds;
 use super::{Bound, Checker, Class, Term};
@@ -167,7 +167,11 @@ impl Checker<'_> {
             }
             any = true;
         }
-        if !any {
+        if !any && self.optional_fields.contains(&field.text) {
+            // No object has it. It could be a slot as well as a number.
+            found.add_field(FieldKind::Opt);
+            found.number = true;
+        } else if !any {
             self.no_field(&kinds, field);
             return None;
         }

@@ -25,8 +25,11 @@ impl Checker<'_> {
     pub(super) fn file(&mut self, file: &File) {
         for item in &file.items {
             if let Item::Optional(it) = item {
-                let names = it.classes.iter().map(|it| it.text.clone());
-                self.optional.extend(names);
+                let names = it.names.iter().map(|it| it.text.clone());
+                match it.are_fields {
+                    true => self.optional_fields.extend(names),
+                    false => self.optional.extend(names),
+                }
             }
         }
         for item in &file.items {

@@ -7,6 +7,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
+use heaphound_heap::ClassId;
 use heaphound_heap::fields::Readable;
 
 use super::Expression;
@@ -30,7 +31,9 @@ impl Expression<'_> {
             view,
             objects,
             ground: Ground::new(fields, classes, self.resolved, &hosts, &[], None),
+            counts: OnceCell::new(),
             references: OnceCell::new(),
+            most_to: OnceCell::new(),
         };
         let looks = counter.all.iter().map(|it| sizes.looks(it));
         looks.fold(0, u64::saturating_add)
@@ -42,14 +45,17 @@ struct Sizes<'a, 'v, V: Readable> {
     view: &'v V,
     objects: &'a [V::Object],
     ground: Ground<'a, V::Fields<'v>>,
+    /// How many objects of each class there are, in the order of their ids.
+    counts: OnceCell<Vec<u64>>,
     references: OnceCell<References>,
+    /// How many references lead to one object at most.
+    most_to: OnceCell<u64>,
 }
 
-/// How many references there are, and how many lead to one object and from one object at most.
+/// How many references there are, and how many lead from one object at most.
 #[derive(Clone, Copy)]
 struct References {
     all: u64,
-    most_to: u64,
     most_from: u64,
 }
 
@@ -68,8 +74,8 @@ impl<V: Readable> Sizes<'_, '_, V> {
                 _ => 1,
             }),
             Bound::Targets(path) => {
-                let References { all, most_from, .. } = self.references();
-                self.along(own, path, all, most_from)
+                let References { all, most_from } = self.references();
+                self.along(own, path, all, || most_from)
             }
             Bound::Equal(path, number) => {
                 let classes = &own.quantifier.classes;
@@ -83,8 +89,8 @@ impl<V: Readable> Sizes<'_, '_, V> {
             }
             Bound::Set(set) => match &set.kind {
                 SetKind::Pred(path) => {
-                    let References { all, most_to, .. } = self.references();
-                    self.along(own, path, all, most_to)
+                    let References { all, .. } = self.references();
+                    self.along(own, path, all, || self.most_to())
                 }
                 _ => self.times(own, None).saturating_mul(self.size(set)),
             },
@@ -141,10 +147,10 @@ impl<V: Readable> Sizes<'_, '_, V> {
     }
 
     /// What is found along the references from or to where a path leads.
-    fn along(&self, own: &Loop<'_>, path: &Path, all: u64, most: u64) -> u64 {
+    fn along(&self, own: &Loop<'_>, path: &Path, all: u64, most: impl Fn() -> u64) -> u64 {
         match (path.start, path.steps.as_slice()) {
             (Start::Variable(id), []) => self.times(own, Some(id)).saturating_mul(all),
-            _ => self.times(own, None).saturating_mul(most),
+            _ => self.times(own, None).saturating_mul(most()),
         }
     }
 
@@ -160,7 +166,7 @@ impl<V: Readable> Sizes<'_, '_, V> {
             }
             SetKind::Literal(paths) => paths.len() as u64,
             SetKind::Of(own) => self.count(&own.quantifier.classes),
-            SetKind::Pred(_) => self.references().most_to,
+            SetKind::Pred(_) => self.most_to(),
             SetKind::ReachAll | SetKind::Reach(..) => all,
             SetKind::Union(a, b) => all.min(self.size(a).saturating_add(self.size(b))),
             SetKind::Intersection(a, b) => self.size(a).min(self.size(b)),
@@ -180,28 +186,42 @@ impl<V: Readable> Sizes<'_, '_, V> {
     }
 
     fn count(&self, classes: &ClassSet) -> u64 {
-        let objects = self.objects.iter();
-        objects
-            .filter(|it| classes.has(self.view.class_of(**it)))
-            .count() as u64
+        let counts = self.counts.get_or_init(|| {
+            let mut counts = vec![0; self.view.classes().len()];
+            for &object in self.objects {
+                counts[self.view.class_of(object).0 as usize - 1] += 1;
+            }
+            counts
+        });
+        let counts = (1..).map(ClassId).zip(counts);
+        counts
+            .filter(|(it, _)| classes.has(*it))
+            .map(|it| it.1)
+            .sum()
     }
 
     fn references(&self) -> References {
         *self.references.get_or_init(|| {
-            let mut targets = Vec::new();
-            let mut most_from = 0;
+            let (mut all, mut most_from) = (0, 0);
             for &object in self.objects {
-                let before = targets.len();
+                let mut count = 0;
+                self.view.for_each_target(object, |_| count += 1);
+                all += count;
+                most_from = most_from.max(count);
+            }
+            References { all, most_from }
+        })
+    }
+
+    fn most_to(&self) -> u64 {
+        *self.most_to.get_or_init(|| {
+            let mut targets = Vec::new();
+            for &object in self.objects {
                 self.view.for_each_target(object, |to| targets.push(to));
-                most_from = most_from.max(targets.len() - before);
             }
             targets.sort_unstable();
-            let most_to = targets.chunk_by(|a, b| a == b).map(<[_]>::len).max();
-            References {
-                all: targets.len() as u64,
-                most_to: most_to.unwrap_or(0) as u64,
-                most_from: most_from as u64,
-            }
+            let most = targets.chunk_by(|a, b| a == b).map(<[_]>::len).max();
+            most.unwrap_or(0) as u64
         })
     }
 }

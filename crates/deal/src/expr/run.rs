@@ -2,9 +2,9 @@
 
 mod thread;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use heaphound_heap::fields::Readable;
 use heaphound_heap::probe::Probes;
 use heaphound_heap::set::ObjectSet;
@@ -38,7 +38,8 @@ pub(super) struct Run<'e, 'p, 'v, T: Readable> {
     /// What quantifiers' variables stand for at the moment.
     variables: Vec<Option<T::Object>>,
     live: Option<Objects<T::Object>>,
-    pointing: Option<Pointing<T::Object>>,
+    /// By the quantifier whose objects they come from; without one, from all that live.
+    pointing: HashMap<Option<QuantifierId>, Rc<Pointing<T::Object>>>,
     sets: Vec<Kept<T::Object, Objects<T::Object>>>,
     /// What each thread reaches, by the slot of the question.
     threads: HashMap<usize, Kept<T::Object, ByThread<T::Object>>>,
@@ -81,8 +82,22 @@ type ByThread<O> = Rc<Reached<O>>;
 /// A path of a quantifier's variable.
 type Indexed = (QuantifierId, Vec<Step>);
 
-/// All edges between live objects, by their targets: (to, from).
-type Pointing<O> = Vec<(O, O)>;
+/// Edges between live objects, by their targets: (to, from).
+struct Pointing<O>(Vec<(O, O)>);
+
+impl<O: Copy + Ord> Pointing<O> {
+    /// What points at an object, in order.
+    fn at(&self, object: O) -> impl Iterator<Item = O> {
+        let start = self.0.partition_point(|(to, _)| *to < object);
+        let here = self.0[start..].iter().take_while(move |it| it.0 == object);
+        here.map(|it| it.1)
+    }
+
+    /// Whether an edge leads there.
+    fn has(&self, to: O, from: O) -> bool {
+        self.0.binary_search(&(to, from)).is_ok()
+    }
+}
 
 /// Objects in sets that are kept before old ones are forgotten: 64 MiB of a snapshot's.
 const MOST_HELD: usize = 16 << 20;
@@ -105,14 +120,16 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             labels,
             variables: vec![None; expression.program.quantifiers.len()],
             live: None,
-            pointing: None,
-            sets: (0..expression.sets).map(|_| HashMap::new()).collect(),
-            threads: HashMap::new(),
-            answers: (0..expression.answers).map(|_| HashMap::new()).collect(),
-            folds: HashMap::new(),
+            pointing: HashMap::default(),
+            sets: (0..expression.sets).map(|_| HashMap::default()).collect(),
+            threads: HashMap::default(),
+            answers: (0..expression.answers)
+                .map(|_| HashMap::default())
+                .collect(),
+            folds: HashMap::default(),
             held: 0,
-            instances: HashMap::new(),
-            indexes: HashMap::new(),
+            instances: HashMap::default(),
+            indexes: HashMap::default(),
             referred: None,
             depth: 0,
             progress,
@@ -157,7 +174,14 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             }
             Truth::Loop(own) => self.decided(own),
             Truth::In(member) => match self.object(member.object) {
-                Some(object) => self.has(&member.set, object, &of_path(member.object)),
+                Some(object) => match (&member.set.kind, bare_variable(member.object)) {
+                    // Of those that a variable stands for, an index knows where they point.
+                    (SetKind::Pred(path), Some(id)) if !path.is_host() => {
+                        let target = self.object(path);
+                        target.is_some_and(|it| self.pointing(Some(id)).has(it, object))
+                    }
+                    _ => self.has(&member.set, object, &of_path(member.object)),
+                },
                 None => false,
             },
             Truth::Same(a, b) => self.set(a) == self.set(b),
@@ -306,15 +330,20 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         let probes = self.probes;
         let live = self
             .live
-            .get_or_insert_with(|| Rc::new(probes.reach_all().into()));
+            .get_or_insert_with(|| Rc::new((*probes.live()).clone().into()));
         Rc::clone(live)
     }
 
     // Sets.
 
     pub fn set(&mut self, set: &SetNode<'p>) -> Objects<T::Object> {
-        if let SetKind::ReachAll = set.kind {
-            return self.live();
+        match set.kind {
+            SetKind::ReachAll => return self.live(),
+            // It is quickly made of the index that it is in.
+            SetKind::Pred(path) if !path.is_host() && self.is_asked_once(&set.depends) => {
+                return Rc::new(self.made(set));
+            }
+            _ => {}
         }
         self.keep(set.slot, &set.depends, |it| it.made(set))
     }
@@ -370,7 +399,10 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             SetKind::Pred(path) => match self.object(path) {
                 None => Members::default(),
                 Some(object) if path.is_host() => self.probes.pred(object).into(),
-                Some(object) => self.pointing_at(object).into(),
+                Some(object) => {
+                    let pointing = self.pointing(None);
+                    ObjectSet::sorted(pointing.at(object).collect()).into()
+                }
             },
             SetKind::ThreadReach(question) => self.thread_reach(question),
             SetKind::Literal(paths) => {
@@ -473,30 +505,37 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         end - start
     }
 
-    /// What points at an object, where this is needed for many objects.
-    fn pointing_at(&mut self, object: T::Object) -> ObjectSet<T::Object> {
-        if self.pointing.is_none() {
-            let live = self.live();
-            let mut edges = Vec::new();
-            for from in live.iter() {
-                self.view.for_each_target(from, |to| edges.push((to, from)));
-            }
-            edges.sort_unstable();
-            edges.dedup();
-            self.pointing = Some(edges);
+    /// What points where, where this is needed for many objects: from the objects of a quantifier, or from all that live.
+    fn pointing(&mut self, of: Option<QuantifierId>) -> Rc<Pointing<T::Object>> {
+        // An index of all serves all.
+        let of = of.filter(|it| self.instances(*it).len() < self.live().len());
+        if let Some(known) = self.pointing.get(&of) {
+            return Rc::clone(known);
         }
-        let edges = self.pointing.as_ref().expect("it was made");
-        let start = edges.partition_point(|(to, _)| *to < object);
-        let here = edges[start..].iter().take_while(|(to, _)| *to == object);
-        here.map(|(_, from)| *from).collect()
+        let mut edges = Vec::new();
+        let mut add = |view: &T, from| view.for_each_target(from, |to| edges.push((to, from)));
+        match of {
+            Some(id) => {
+                let instances = self.instances(id);
+                instances.iter().for_each(|it| add(self.view, *it));
+            }
+            None => {
+                let live = self.live();
+                live.iter().for_each(|it| add(self.view, it));
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        let pointing = Rc::new(Pointing(edges));
+        self.pointing.insert(of, Rc::clone(&pointing));
+        pointing
     }
 
     // Quantifiers.
 
     fn decided(&mut self, own: &Loop<'p>) -> bool {
         let is_forall = own.kind() == QuantifierKind::Forall;
-        let case = self.case(own);
-        let answer = self.answer(own.slot, case, |it| {
+        let answer = self.answer_of(own, |it| {
             let mut decided = is_forall;
             it.each(own, |it, _| {
                 decided = it.truth(&own.body);
@@ -508,8 +547,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
     }
 
     fn counted(&mut self, own: &Loop<'p>) -> u64 {
-        let case = self.case(own);
-        self.answer(own.slot, case, |it| {
+        self.answer_of(own, |it| {
             let mut count = 0;
             it.each(own, |it, _| {
                 count += it.truth(&own.body) as u64;
@@ -517,6 +555,21 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             });
             count
         })
+    }
+
+    /// The answer of a quantifier, which is kept if it can be asked for again.
+    fn answer_of(&mut self, own: &Loop<'p>, make: impl FnOnce(&mut Self) -> u64) -> u64 {
+        if own.reads.is_none() && self.is_asked_once(&own.depends) {
+            return make(self);
+        }
+        let case = self.case(own);
+        self.answer(own.slot, case, make)
+    }
+
+    /// Whether what depends on these variables is asked for only once as they stand: it depends on all that are
+    /// around it.
+    fn is_asked_once(&self, depends: &[QuantifierId]) -> bool {
+        depends.len() >= self.depth
     }
 
     /// What the answer of a quantifier depends on at the moment: of many objects that are alike in what is
@@ -559,10 +612,12 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             return;
         }
         let live = self.live();
-        let is_bounded = bounded.is_some();
+        let may_be_dead = bounded
+            .as_ref()
+            .is_some_and(|it| !matches!(it, Few::Live(_)));
         let objects = match bounded {
             Some(objects) => objects,
-            None => Few::Shared(self.instances(own)),
+            None => Few::Shared(self.instances(own.id)),
         };
         let objects = objects.as_slice();
         let at = own.id.0 as usize;
@@ -578,7 +633,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
                 (self.progress)(done as u64, objects.len() as u64);
             }
             let fits = own.quantifier.classes.has(self.view.class_of(object));
-            if !fits || is_bounded && !live.has(object) {
+            if !fits || may_be_dead && !live.has(object) {
                 continue;
             }
             self.variables[at] = Some(object);
@@ -596,7 +651,15 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
     /// The objects that a bound leaves; none if it leaves all.
     fn within(&mut self, own: &Loop<'p>, bound: &Bound<'_, 'p>) -> Option<Few<T::Object>> {
         Some(match bound {
-            Bound::Set(set) => Few::Set(self.set(set)),
+            Bound::Set(set) => match set.kind {
+                SetKind::Pred(path) if !path.is_host() => {
+                    let object = self.object(path);
+                    let pointing = self.pointing(Some(own.id));
+                    let here = object.map(|it| pointing.at(it).collect());
+                    Few::Live(here.unwrap_or_default())
+                }
+                _ => Few::Set(self.set(set)),
+            },
             Bound::One(number) => match self.number(number) {
                 Datum::Object(object) => Few::Own(vec![object]),
                 Datum::Unknown => return None,
@@ -622,23 +685,29 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
                 both.dedup();
                 Few::Own(both)
             }
-            Bound::Unless(truth, all, bound) => match self.truth(truth) == *all {
-                true => return None,
-                false => self.within(own, bound)?,
-            },
+            Bound::Unless(truth, all, bound) => {
+                // It is asked again for each object.
+                self.depth += 1;
+                let is_so = self.truth(truth) == *all;
+                self.depth -= 1;
+                match is_so {
+                    true => return None,
+                    false => self.within(own, bound)?,
+                }
+            }
         })
     }
 
     /// The live objects of a quantifier's classes.
-    fn instances(&mut self, own: &Loop<'p>) -> Rc<[T::Object]> {
-        if let Some(known) = self.instances.get(&own.id) {
+    fn instances(&mut self, id: QuantifierId) -> Rc<[T::Object]> {
+        if let Some(known) = self.instances.get(&id) {
             return Rc::clone(known);
         }
         let (live, view) = (self.live(), self.view);
-        let classes = &own.quantifier.classes;
+        let classes = &self.expression.program.quantifiers[id.0 as usize].classes;
         let objects = live.iter().filter(|it| classes.has(view.class_of(*it)));
         let objects: Rc<[T::Object]> = objects.collect();
-        self.instances.insert(own.id, Rc::clone(&objects));
+        self.instances.insert(id, Rc::clone(&objects));
         objects
     }
 
@@ -648,7 +717,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         let conditions = own.own_conditions();
         let at = own.id.0 as usize;
         let (outer, unknown) = (self.variables[at], self.unknown);
-        let mut objects = self.instances(own).to_vec();
+        let mut objects = self.instances(own.id).to_vec();
         objects.retain(|object| {
             self.variables[at] = Some(*object);
             conditions.iter().all(|(truth, wanted)| {
@@ -681,11 +750,21 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
     }
 }
 
+/// The variable that a path is, if it takes no step from it.
+fn bare_variable(path: &Path) -> Option<QuantifierId> {
+    match (path.start, path.steps.as_slice()) {
+        (Start::Variable(id), []) => Some(id),
+        _ => None,
+    }
+}
+
 /// Some objects, in order.
 enum Few<O> {
     Set(Objects<O>),
     Shared(Rc<[O]>),
     Own(Vec<O>),
+    /// All live.
+    Live(Vec<O>),
 }
 
 impl<O: Copy + Ord> Few<O> {
@@ -693,7 +772,7 @@ impl<O: Copy + Ord> Few<O> {
         match self {
             Self::Set(set) => set.as_slice(),
             Self::Shared(objects) => objects,
-            Self::Own(objects) => objects,
+            Self::Own(objects) | Self::Live(objects) => objects,
         }
     }
 }

@@ -51,13 +51,18 @@ impl Parser<'_> {
             return Item::Let(Let { span, name, value });
         }
         if self.eat_word("optional") {
+            let are_fields = self.is_word("field");
             self.advance();
-            let mut classes = vec![self.class()];
+            let mut names = vec![self.class()];
             while self.eat(",") {
-                classes.push(self.class());
+                names.push(self.class());
             }
             let span = self.since(start);
-            return Item::Optional(Optional { span, classes });
+            return Item::Optional(Optional {
+                span,
+                are_fields,
+                names,
+            });
         }
         self.advance();
         let name = self.rule_name();

@@ -245,6 +245,33 @@ fn an_unknown_class_that_is_optional_is_empty() {
 }
 
 #[test]
+fn an_unknown_field_that_is_optional_is_nobodys() {
+    let heap = read("root static:list -> Node#1\nNode#1.next -> Node#2");
+    let all = checked(
+        &heap,
+        "optional field _events, size;
+         forall Node a: !(exists x: x._events == a);
+         assertion(forall x: x._events == null || x.size > 3);
+         assertion(exists x: x._events != null);
+         assertion(exists x: x.size > 0)",
+    );
+    let holds: Vec<bool> = all.iter().map(|it| it.verdict == Verdict::Holds).collect();
+    assert!(holds[0], "{all:?}");
+    assert!(
+        all.iter()
+            .all(|it| !matches!(it.verdict, Verdict::NotChecked(_))),
+        "{all:?}"
+    );
+    assert_eq!(holds[2..], [false, false], "{all:?}");
+    let wrong = compile_rules(
+        "it",
+        "forall x: x._events == x",
+        &Scope::new(heap.classes()),
+    );
+    assert!(wrong.is_err());
+}
+
+#[test]
 fn a_rule_about_an_empty_class_makes_no_traversal() {
     let heap = read("root static:list -> Node#1\nNode#1.next -> Node#2");
     let text = "optional class Nod; assertion(forall Nod x: reach[static:list](x) -> x.open)";

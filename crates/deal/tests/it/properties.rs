@@ -290,7 +290,13 @@ fn files() -> impl Strategy<Value = File> {
         })
     });
     let optional = vec(class(), 1..4);
-    let optional = optional.prop_map(move |classes| Item::Optional(Optional { span, classes }));
+    let optional = (optional, any::<bool>()).prop_map(move |(names, are_fields)| {
+        Item::Optional(Optional {
+            span,
+            are_fields,
+            names,
+        })
+    });
     let item = prop_oneof![4 => rule, 4 => binding, 1 => optional];
     vec(item, 0..4).prop_map(|items| File {
         items,

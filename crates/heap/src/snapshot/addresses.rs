@@ -91,8 +91,11 @@ impl Addresses {
         table.order = by_rank.iter().map(|&(_, number)| number).collect();
         let places = (most - least) >> table.shift;
         match is_sorted {
-            true => table.fill(all(), places),
-            false => table.fill(by_rank.iter().map(|it| it.0), places),
+            true => table.fill(pieces, places),
+            false => {
+                let sorted = by_rank.iter().map(|it| it.0).collect();
+                table.fill(&[sorted], places);
+            }
         }
         table
     }
@@ -103,7 +106,7 @@ impl Addresses {
     }
 
     /// Takes addresses in ascending order.
-    fn fill(&mut self, addresses: impl Iterator<Item = u64> + Clone, places: u64) {
+    fn fill(&mut self, pieces: &[Vec<u64>], places: u64) {
         let len = match self.order.len() {
             0 => self.len,
             sorted => sorted,
@@ -113,32 +116,30 @@ impl Addresses {
         let page_bytes = (WORDS * size_of::<Word>()) as u64;
         let pages = (places >> PAGE) + 1;
         if pages * 4 > most_bytes {
-            self.sorted = addresses.collect();
+            self.sorted = pieces.concat();
             return;
         }
         self.directory = vec![NONE; pages as usize];
         let (least, shift) = (self.least, self.shift);
         // The page of the address before, and where its words begin.
         let mut open = (u64::MAX, 0);
-        let fits = addresses.clone().try_for_each(|address| {
-            let place = (address - least) >> shift;
-            let page = place >> PAGE;
-            if page != open.0 {
-                if (self.pages.len() as u64 + 1) * page_bytes > 2 * most_bytes {
-                    return None;
+        for piece in pieces {
+            for address in piece {
+                let place = (address - least) >> shift;
+                let page = place >> PAGE;
+                if page != open.0 {
+                    if (self.pages.len() as u64 + 1) * page_bytes > 2 * most_bytes {
+                        (self.directory, self.pages, self.words) = Default::default();
+                        self.sorted = pieces.concat();
+                        return;
+                    }
+                    self.directory[page as usize] = self.pages.len() as u32;
+                    self.pages.push(page as u32);
+                    open = (page, self.words.len());
+                    self.words.resize(open.1 + WORDS, Word::default());
                 }
-                self.directory[page as usize] = self.pages.len() as u32;
-                self.pages.push(page as u32);
-                open = (page, self.words.len());
-                self.words.resize(open.1 + WORDS, Word::default());
+                self.words[open.1 + (place >> 6) as usize % WORDS].bits |= 1 << (place % 64);
             }
-            self.words[open.1 + (place >> 6) as usize % WORDS].bits |= 1 << (place % 64);
-            Some(())
-        });
-        if fits.is_none() {
-            (self.directory, self.pages, self.words) = Default::default();
-            self.sorted = addresses.collect();
-            return;
         }
         let mut rank = 0;
         for word in &mut self.words {

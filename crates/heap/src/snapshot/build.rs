@@ -69,6 +69,9 @@ pub struct Columns {
     pub cut: Vec<(u32, u32)>,
     pub first_value: Vec<u64>,
     pub values: Vec<u8>,
+    /// Whether every plain field and every plain element of every object is among these values, and the length of every array is
+    /// known.
+    pub knows_all: bool,
     /// Classes whose instances have their text elsewhere, by class id. Their elements are text.
     pub texts: HashMap<u32, TextPlace>,
     pub captions: HashMap<u32, String>,
@@ -268,6 +271,7 @@ impl Columns {
             values: Values {
                 first: self.first_value,
                 bytes: self.values,
+                are_all: self.knows_all,
             },
             lapsed: HashSet::new(),
             texts: self.texts,

@@ -96,6 +96,8 @@ struct Values {
     /// value is known.
     first: Vec<u64>,
     bytes: Vec<u8>,
+    /// Whether nothing is missing.
+    are_all: bool,
 }
 
 impl Values {
@@ -106,6 +108,14 @@ impl Values {
             _ => &[],
         }
     }
+}
+
+/// Where a plain field is in what is known of an object: its bit, and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainPlace {
+    nth: usize,
+    at: usize,
+    bytes: usize,
 }
 
 /// Writes an object's plain data as a snapshot keeps it: a bit for each plain field that is
@@ -213,6 +223,14 @@ impl Snapshot {
     /// were dropped.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// The captions of objects that no field tells, by object.
+    pub fn captions(&self) -> impl Iterator<Item = (ObjectId, &str)> {
+        let mut all: Vec<_> = self.captions.iter().collect();
+        all.sort_unstable();
+        let all = all.into_iter();
+        all.map(|(object, caption)| (ObjectId(*object), caption.as_str()))
     }
 
     /// The addresses that objects had, if the heap was dumped with them.
@@ -362,18 +380,34 @@ impl Snapshot {
     /// The bits of the plain field at an index into the class's `fields`, zero-extended, where
     /// they are known.
     pub fn plain_bits(&self, object: ObjectId, field: usize) -> Option<u64> {
-        let class = self.class(self.class_of(object));
-        let bytes = self.values.of(object);
+        self.bits_at(object, self.plain_place(self.class_of(object), field)?)
+    }
+
+    /// Where a plain field is in what is known of an object of a class; none if it is no plain field.
+    pub(crate) fn plain_place(&self, class: ClassId, field: usize) -> Option<PlainPlace> {
+        let class = self.class(class);
         let mut at = flag_bytes(class);
         for (nth, (index, kind)) in plain_fields(class).enumerate() {
             if index == field {
-                let known = bytes.get(nth / 8)? >> (nth % 8) & 1 == 1;
-                let value = bytes.get(at..at + kind.bytes())?;
-                return known.then(|| bits_of(value));
+                return Some(PlainPlace {
+                    nth,
+                    at,
+                    bytes: kind.bytes(),
+                });
             }
             at += kind.bytes();
         }
         None
+    }
+
+    /// The value of a plain field as bits, where it is known.
+    #[inline]
+    pub(crate) fn bits_at(&self, object: ObjectId, place: PlainPlace) -> Option<u64> {
+        let PlainPlace { nth, at, bytes } = place;
+        let known = self.values.of(object);
+        let is_known = known.get(nth / 8)? >> (nth % 8) & 1 == 1;
+        let value = known.get(at..at + bytes)?;
+        is_known.then(|| bits_of(value))
     }
 
     #[inline]
@@ -512,7 +546,16 @@ impl HeapView for Snapshot {
         Some(kind.decode(bits_of(bytes)))
     }
 
+    fn knows_all_values(&self) -> bool {
+        self.values.are_all
+    }
+
     fn length_of(&self, object: ObjectId) -> Option<usize> {
+        if self.values.are_all
+            && let Some(Elements::Plain(kind)) = self.class(self.class_of(object)).elements
+        {
+            return Some(self.own_elements(object)?.len() / kind.bytes());
+        }
         let found = self
             .lengths
             .binary_search_by_key(&object.0, |&(object, _)| object);

@@ -53,6 +53,25 @@ impl Traceable for Snapshot {
         }
     }
 
+    fn in_order(
+        &self,
+        visits: &SnapshotVisits,
+        mark: Visit,
+        mut objects: Vec<ObjectId>,
+    ) -> Vec<ObjectId> {
+        // To look at all marks takes less than to sort many objects.
+        match objects.len() > self.len() / LISTED {
+            true => {
+                objects.clear();
+                let marks = visits.marks.iter().zip(0..);
+                let marked = marks.filter(|(it, _)| it.load(Relaxed) == mark.0);
+                objects.extend(marked.map(|(_, object)| ObjectId(object)));
+            }
+            false => objects.sort_unstable(),
+        }
+        objects
+    }
+
     fn trace<V: Visitor<ObjectId>>(
         &self,
         visits: &mut SnapshotVisits,
@@ -103,6 +122,9 @@ struct Worker<'a, V> {
     stop: &'a AtomicBool,
     objects: usize,
 }
+
+/// Of how many objects one must carry a mark, that all marks are looked at.
+const LISTED: usize = 64;
 
 /// A worker keeps at least this much to itself.
 const SHARE_ABOVE: usize = 128;

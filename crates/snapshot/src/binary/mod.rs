@@ -34,10 +34,11 @@ enum Section {
     Captions,
     Cut,
     Notes,
+    Told,
 }
 
 impl Section {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::End,
         Self::Strings,
         Self::Classes,
@@ -50,6 +51,7 @@ impl Section {
         Self::Captions,
         Self::Cut,
         Self::Notes,
+        Self::Told,
     ];
 }
 

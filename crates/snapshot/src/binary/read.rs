@@ -58,6 +58,7 @@ struct Reader<'a> {
     last_number: u64,
     last_value: u64,
     last_cut: u64,
+    last_told: u64,
 }
 
 impl<'a> Reader<'a> {
@@ -74,6 +75,7 @@ impl<'a> Reader<'a> {
             last_number: 0,
             last_value: 0,
             last_cut: 0,
+            last_told: 0,
         }
     }
 
@@ -180,6 +182,7 @@ impl<'a> Reader<'a> {
                 self.columns.notes.push(note.into());
                 Ok(())
             }
+            Section::Told => self.told(),
         }
     }
 
@@ -193,6 +196,21 @@ impl<'a> Reader<'a> {
         }
         self.last_cut = object;
         self.columns.cut.push((object as u32, place));
+        Ok(())
+    }
+
+    /// The caption of an object that no field tells.
+    fn told(&mut self) -> Read<()> {
+        let (what, at) = ("the caption of an object", self.at);
+        let object = self.last_told.saturating_add(self.number(what)?);
+        let caption = self.string(what)?;
+        if object >= self.columns.class_of.len() as u64 {
+            return failure(at, format!("there is no object {object}"));
+        }
+        // A table takes as much again for each.
+        self.own(caption.len() + 48)?;
+        self.last_told = object;
+        self.columns.captions.insert(object as u32, caption.into());
         Ok(())
     }
 

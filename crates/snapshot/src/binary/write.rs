@@ -48,6 +48,13 @@ pub fn write_binary(heap: &Snapshot, out: impl Write, progress: Progress<'_>) ->
     for note in heap.notes() {
         put(&mut notes, strings.place(note));
     }
+    let mut told = Vec::new();
+    let mut last = 0;
+    for (object, caption) in heap.captions() {
+        put(&mut told, (object.0 - last) as u64);
+        put(&mut told, strings.place(caption));
+        last = object.0;
+    }
     file.section(Section::Strings, &mut strings.bytes)?;
     file.section(Section::Classes, &mut classes)?;
     file.section(Section::Threads, &mut threads)?;
@@ -59,6 +66,7 @@ pub fn write_binary(heap: &Snapshot, out: impl Write, progress: Progress<'_>) ->
     file.captions(heap)?;
     file.cut(heap)?;
     file.section(Section::Notes, &mut notes)?;
+    file.section(Section::Told, &mut told)?;
     file.write(&[Section::End as u8])?;
     let checksum = file.checksum.finish().to_le_bytes();
     file.out.write_all(&checksum)?;

@@ -42,6 +42,8 @@ pub struct Odd {
     pub classless: u64,
     /// Instances with fewer bytes than their class has fields.
     pub short: u64,
+    /// Objects of which not all plain data is known.
+    pub unknown: u64,
 }
 
 /// Why objects could not be read.
@@ -90,6 +92,7 @@ impl Reading<'_> {
             all.dangling += odd.dangling;
             all.classless += odd.classless;
             all.short += odd.short;
+            all.unknown += odd.unknown;
         }
         let line = line.state.into_inner();
         let mut columns = line.unwrap_or_else(PoisonError::into_inner).columns;
@@ -182,7 +185,10 @@ impl<'a> Reader<'a> {
                         self.primitives(of, piece)?;
                     }
                 }
-                Record::Hollow { of, length, .. } => self.array(of, length, piece),
+                Record::Hollow { of, length, .. } => {
+                    self.odd.unknown += 1;
+                    self.array(of, length, piece);
+                }
                 Record::Class(_) | Record::Root(_) | Record::Other => {}
             }
         }
@@ -224,7 +230,7 @@ impl<'a> Reader<'a> {
         };
         if reading.values {
             piece.first_value.push(piece.values.len() as u64);
-            push_plain(layout, data, &mut piece.values);
+            self.odd.unknown += !push_plain(layout, data, &mut piece.values) as u64;
         }
         self.odd.short += (bytes < layout.data) as u64;
         Ok(())
@@ -354,11 +360,12 @@ fn push_target(
     }
 }
 
-/// Writes the plain data of an instance as `encode_values` does.
-fn push_plain(layout: &Layout, data: &[u8], out: &mut Vec<u8>) {
+/// Writes the plain data of an instance as `encode_values` does. Returns whether all of it is known.
+fn push_plain(layout: &Layout, data: &[u8], out: &mut Vec<u8>) -> bool {
     if layout.plain.is_empty() {
-        return;
+        return true;
     }
+    let mut is_all = true;
     let start = out.len();
     let flags = (layout.plain.len() + 1).div_ceil(8);
     out.resize(start + flags, 0);
@@ -382,8 +389,10 @@ fn push_plain(layout: &Layout, data: &[u8], out: &mut Vec<u8>) {
         if is_known {
             out[start + nth / 8] |= 1 << (nth % 8);
         }
+        is_all &= is_known;
     }
     if out[start..start + flags].iter().all(|&it| it == 0) {
         out.truncate(start);
     }
+    is_all
 }

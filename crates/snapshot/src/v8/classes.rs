@@ -163,37 +163,34 @@ impl Finder<'_> {
                     | Sort::BigInt
                     | Sort::Kind(_)
             );
-        let class = self.add(sort, name, false, is_system, is_captioned);
+        let class = self.add(sort, name.clone(), None, is_system, is_captioned);
         match detached || was_detached {
-            true => {
-                let name = self.list[class as usize].name.clone();
-                self.add(sort, name, true, is_system, is_captioned)
-            }
+            true => self.add(sort, name, Some(class), is_system, is_captioned),
             false => class,
         }
     }
 
-    /// The class of that sort and name, which may be there.
+    /// The class of that sort and name, which may be there; of what is detached, if there is a class of what is not. What it is called
+    /// can differ from its name, which another may have taken.
     fn add(
         &mut self,
         sort: Sort,
         name: String,
-        detached: bool,
+        attached: Option<u32>,
         is_system: bool,
         is_captioned: bool,
     ) -> u32 {
-        let attached = detached.then(|| self.by_key[&(sort, name.clone(), false)]);
-        let key = (sort, name, detached);
+        let key = (sort, name, attached.is_some());
         if let Some(&class) = self.by_key.get(&key) {
             let class_there = &mut self.list[class as usize];
             class_there.is_captioned |= is_captioned;
             return class;
         }
         let class = self.list.len() as u32;
-        let is_detached = detached && !key.1.starts_with(OF_NODE);
-        let name = match detached {
-            true => format!("{DETACHED_PREFIX}{}", key.1),
-            false => key.1.clone(),
+        let is_detached = attached.is_some() && !key.1.starts_with(OF_NODE);
+        let name = match attached {
+            Some(of) => format!("{DETACHED_PREFIX}{}", self.list[of as usize].name),
+            None => key.1.clone(),
         };
         let name = self.names.take(name);
         self.by_key.insert(key, class);

@@ -359,6 +359,9 @@ fn text_survives_conversion() {
         text_of(heap).replace("note: a record of the unknown kind 0x42 was skipped\n", "")
     };
     assert_eq!(text(&again), text(&heap));
+    // Classes are told apart by what the dump says of them.
+    assert!(heap.captions().count() > 0);
+    assert!(again.captions().eq(heap.captions()));
     let again = heaphound_snapshot::read_text(text(&heap).as_bytes(), "text", &mut |_, _| {});
     assert_eq!(text(&again.unwrap()), text(&heap));
 }

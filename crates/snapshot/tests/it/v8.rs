@@ -502,6 +502,64 @@ fn told(heap: &Snapshot, object: ObjectId, count: usize) -> String {
     shown
 }
 
+#[test]
+fn what_is_detached_may_have_a_name_that_is_taken() {
+    let text = r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count","detachedness"],
+        "node_types":[["synthetic","object"]],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["property"]]},
+        "node_count":2,"edge_count":1},"nodes":[0,0,1,0,1,0, 1,1,3,8,0,2],"edges":[0,2,6],"strings":["","Detached","x"]}"#;
+    let heap = read_bytes(text.as_bytes()).unwrap();
+    let names: Vec<&str> = heap.classes().iter().map(|it| it.name.as_str()).collect();
+    assert!(names.contains(&"Detached Detached~2"), "{names:?}");
+}
+
+/// Some bytes, so many spaces, and more bytes.
+struct Padded<'b> {
+    before: &'b [u8],
+    spaces: u64,
+    behind: &'b [u8],
+}
+
+impl std::io::Read for Padded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if !self.before.is_empty() {
+            return self.before.read(buffer);
+        }
+        let some = (buffer.len() as u64).min(self.spaces) as usize;
+        if some > 0 {
+            buffer[..some].fill(b' ');
+            self.spaces -= some as u64;
+            return Ok(some);
+        }
+        self.behind.read(buffer)
+    }
+}
+
+#[test]
+#[ignore = "reads 5 GB, which takes a minute without optimization"]
+fn a_file_of_five_gigabytes_is_read_and_its_mistakes_have_places() {
+    const SPACES: u64 = 5 << 30;
+    let text = shop().text();
+    let edges = text.find("\"edges\"").unwrap();
+    let read = |behind: &str| {
+        let padded = Padded {
+            before: &text.as_bytes()[..edges],
+            spaces: SPACES,
+            behind: behind.as_bytes(),
+        };
+        let length = edges as u64 + SPACES + behind.len() as u64;
+        let options = heaphound_snapshot::ReadOptions::default();
+        heaphound_snapshot::read_v8(padded, length, "large", &options, &mut |_, _| {})
+    };
+    let heap = read(&text[edges..]).unwrap();
+    assert_eq!(heap.len(), read_bytes(text.as_bytes()).unwrap().len());
+    let wrong = read("\"edges\":[0,x]}").unwrap_err();
+    let at = edges as u64 + SPACES + "\"edges\":[0,".len() as u64;
+    assert!(
+        wrong.to_string().contains(&format!("at byte {at}:")),
+        "{wrong}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 

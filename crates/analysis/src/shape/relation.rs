@@ -14,7 +14,7 @@
 //! First the relations that a person would look for are tried, slot by slot. Then any other
 //! simple dependency is. Roots of the heap are not counted: they change all the time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 #[cfg(feature = "export")]
@@ -55,6 +55,13 @@ pub struct Relation<T> {
 pub struct Relations<T: Ord> {
     /// What holds.
     pub hold: Vec<Relation<T>>,
+    /// All that was ever counted. Nothing else can be in a relation or in a point: it would be misspelt. Empty in
+    /// profiles that were written before this was.
+    #[cfg_attr(
+        feature = "export",
+        serde(default = "BTreeSet::new", skip_serializing_if = "BTreeSet::is_empty")
+    )]
+    counted: BTreeSet<T>,
     /// Points of which none is a sum of others.
     basis: Vec<Point<T>>,
     /// Different points that are sums of these: as many as are needed to believe a relation
@@ -66,6 +73,7 @@ impl<T: Ord> Default for Relations<T> {
     fn default() -> Self {
         Self {
             hold: Vec::new(),
+            counted: BTreeSet::new(),
             basis: Vec::new(),
             confirming: Vec::new(),
         }
@@ -114,12 +122,16 @@ impl<T: Learnable> Relations<T> {
         }
     }
 
-    /// Returns something that a relation is about, and that no point has.
+    /// Returns something that a relation is about and that no point has, or that a point has and that was
+    /// never counted.
     #[cfg(feature = "export")]
     pub(super) fn unknown_term(&self) -> Option<String> {
         let known = self.terms();
         let mut terms = self.hold.iter().flat_map(|it| it.terms.keys());
         let unknown = terms.find(|term| !known.is_empty() && !known.contains(term));
+        let is_counted = |term: &&T| self.counted.is_empty() || self.counted.contains(term);
+        let mut points = self.kept().flat_map(BTreeMap::keys);
+        let unknown = unknown.or_else(|| points.find(|term| !is_counted(term)));
         unknown.map(|term| term.to_string())
     }
 
@@ -153,6 +165,8 @@ impl<T: Learnable> Relations<T> {
 
     /// Learns what another has learnt. A point that both have seen counts once.
     pub(super) fn merge(&mut self, other: Self) {
+        self.note_counted();
+        self.counted.extend(other.counted);
         let confirming = std::mem::take(&mut self.confirming);
         let others = confirming.into_iter().chain(other.confirming);
         for point in other.basis.into_iter().chain(others) {
@@ -172,6 +186,8 @@ impl<T: Learnable> Relations<T> {
         if again || point.values().all(|&count| count == 0) {
             return false;
         }
+        self.note_counted();
+        self.counted.extend(point.keys().cloned());
         let mut counts = self.terms();
         counts.extend(point.keys());
         counts.sort_unstable();
@@ -188,6 +204,13 @@ impl<T: Learnable> Relations<T> {
             self.confirming.push(point);
         }
         is_confirming
+    }
+
+    /// Makes up for what a profile that was written without it does not say.
+    fn note_counted(&mut self) {
+        if self.counted.is_empty() {
+            self.counted = self.kept().flat_map(BTreeMap::keys).cloned().collect();
+        }
     }
 
     /// Returns all that is counted in the basis, in order.

@@ -98,6 +98,15 @@ fn a_profile_can_be_read_by_a_person() {
                     }
                   }
                 ],
+                "counted": [
+                  ".data",
+                  ".next",
+                  ".prev",
+                  "Structure.head",
+                  "Structure.tail",
+                  "in=0",
+                  "instances"
+                ],
                 "basis": [
                   {
                     ".data": 120,
@@ -179,6 +188,21 @@ fn a_profile_can_be_read_by_a_person() {
                       "by .prev": 1
                     }
                   }
+                ],
+                "counted": [
+                  "all",
+                  "to .next",
+                  "to .prev",
+                  "to Structure.head",
+                  "to Structure.tail",
+                  "from .data",
+                  "from .next",
+                  "from .prev",
+                  "heads",
+                  "back by .next",
+                  "back by .prev",
+                  "by .next",
+                  "by .prev"
                 ],
                 "basis": [
                   {

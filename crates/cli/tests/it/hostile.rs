@@ -5,10 +5,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::folder::Folder;
 use crate::told;
@@ -67,8 +69,22 @@ fn stop_while_writing(here: &Folder, mut child: Child, signal: &str) -> (bool, O
     (in_time, child.wait_with_output().unwrap())
 }
 
+/// Lets commands that are started from now on be stopped by signals that this process was told to ignore, as a shell
+/// does for what runs in the background. To catch a signal is enough: who is started does not inherit that.
+fn let_signals_stop_children() {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|it| it.strip_prefix("SigIgn:"));
+    let ignored = mask.map_or(0, |it| u64::from_str_radix(it.trim(), 16).unwrap());
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        if ignored >> (signal - 1) & 1 == 1 {
+            signal_hook::flag::register(signal, Arc::default()).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_command_that_is_stopped_leaves_no_half_of_a_file() {
+    let_signals_stop_children();
     let here = Folder::new("stopped");
     here.write("list.heap", heap_of(100_000));
     here.write("old.hhs", "precious");
@@ -209,6 +225,11 @@ fn nothing_is_done_well_if_it_cannot_be_printed() {
             let expected = "error: cannot write to stdout: ";
             assert!(said.starts_with(expected), "{line} {stdout}: {said}");
             assert_eq!(output.status.code(), Some(2), "{line} {stdout}");
+        }
+        // As other languages throw output away; a closed stdout looks the same.
+        for stdout in ["1<> /dev/null", ">&-"] {
+            let output = here.sh(&format!("$H {line} {stdout}"));
+            assert_eq!(output.status.code(), Some(0), "{line} {stdout}");
         }
         // A reader that left.
         let output = here.sh(&format!("(sleep 0.1; $H {line}; echo $? >&2) | true"));

@@ -169,15 +169,23 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
     check(
         "shapes list-20.heap --test misspelt.json",
         expect![[r#"
-            error: misspelt.json is not a profile: Node: `to .nxt` was never counted at line 87
+            error: misspelt.json is not a profile: Node: `to .nxt` was never counted at line 93
             exit code 2
         "#]],
     );
     // Also in what relations were learnt from, wherever that is.
-    for (right, wrong) in [
-        ("\".next\": 19", "\".nxt\": 19"),
-        ("\"to .next\": ", "\"to .nxt\": "),
-        ("\"instances\": 20", "\"instances\": 21"),
+    for (right, wrong, why) in [
+        ("\".next\": 19", "\".nxt\": 19", "`.nxt` was never counted"),
+        (
+            "\"to .next\": ",
+            "\"to .nxt\": ",
+            "`to .nxt` was never counted",
+        ),
+        (
+            "\"instances\": 20",
+            "\"instances\": 21",
+            "does not hold of its own `basis`",
+        ),
     ] {
         let basis = profile.rfind(right).expect("a point has it");
         let misspelt = profile[..basis].to_string() + &profile[basis..].replacen(right, wrong, 1);
@@ -185,10 +193,7 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
         let output = run_in(&directory, "shapes list-20.heap --test misspelt.json");
         assert_eq!(output.status.code(), Some(2), "{wrong}");
         let said = told(&output);
-        assert!(
-            said.contains("does not hold of its own `basis`"),
-            "{wrong}: {said}"
-        );
+        assert!(said.contains(why), "{wrong}: {said}");
     }
     check(
         "shapes list-20.heap --learn no/where.json",
@@ -198,6 +203,51 @@ fn what_was_learnt_of_correct_heaps_is_tested() {
     "#]],
     );
     fs::remove_dir_all(&directory).unwrap();
+}
+
+/// What was counted is listed, so that a name is known to be wrong though nothing is said about it.
+#[test]
+fn a_misspelt_slot_that_no_relation_is_about_is_refused() {
+    let here = Folder::new("misspelt");
+    let node = |at: usize, nodes: usize| {
+        let any = at * at * 7 % nodes;
+        format!(
+            "Node#{at} {{ next -> Node#{}, any -> Node#{any} }}\n",
+            at + 1
+        )
+    };
+    for (nodes, rare) in [(20, 3), (33, 11), (46, 5)] {
+        let mut text = String::from("root static:list -> Node#0\n");
+        text.extend((0..nodes).map(|at| node(at, nodes)));
+        text.extend((0..rare).map(|at| format!("Node#{}.rare -> Node#0\n", at * 4 % nodes)));
+        here.write("it.heap", text);
+        let learnt = here.sh("$H shapes it.heap --learn it.json");
+        assert!(learnt.status.success(), "{}", told(&learnt));
+    }
+    let profile: serde_json::Value = serde_json::from_str(&here.read("it.json")).unwrap();
+    let relations = &profile["backbones"]["Node"]["relations"];
+    assert!(!relations["hold"].to_string().contains(".rare"));
+    let mut misspelt = profile.clone();
+    let point = &mut misspelt["backbones"]["Node"]["relations"]["basis"][0];
+    let counts = point.as_object_mut().unwrap();
+    let count = counts.remove(".rare").unwrap();
+    counts.insert(".rrae".into(), count);
+    here.write("it.json", misspelt.to_string());
+    let said = told(&here.sh("$H shapes it.heap --test it.json"));
+    assert!(said.contains("`.rrae` was never counted"), "{said}");
+    // A profile that was written before there was such a list is read, and gets one.
+    let mut older = profile.clone();
+    for part in ["relations", "matches"] {
+        let part = older["backbones"]["Node"][part].as_object_mut().unwrap();
+        part.remove("counted").unwrap();
+    }
+    here.write("it.json", older.to_string());
+    let learnt = here.sh("$H shapes it.heap --learn it.json");
+    assert!(learnt.status.success(), "{}", told(&learnt));
+    // Nothing new was learnt; what was known is kept.
+    let again: serde_json::Value = serde_json::from_str(&here.read("it.json")).unwrap();
+    let hold = |of: &serde_json::Value| of["backbones"]["Node"]["relations"]["hold"].clone();
+    assert_eq!(hold(&again), hold(&profile));
 }
 
 /// What never ends is read to a limit, whatever it is to be.

@@ -449,7 +449,14 @@ impl Parser<'_> {
                 self.grow(self.since(span), ExprKind::Set(objects), height)
             }
             "reach" | "R" if self.is("[") => self.relation(span),
-            "R" if is_bare || self.word_at(0).is_some() => self.bare_relation(span, None),
+            // What a variable that is called R is in, or is, is no source.
+            "R" if is_bare
+                || self
+                    .word_at(0)
+                    .is_some_and(|it| !["in", "is", "instanceof"].contains(&it)) =>
+            {
+                self.bare_relation(span, None)
+            }
             // The paper's bold R is glued to its source once it is plain text; no function
             // begins with a capital letter.
             word if is_glued && glued_source(word).is_some() => {

@@ -462,6 +462,9 @@ proptest! {
 fn what_fuzzing_found_formats_well() {
     for text in [
         "R0RtRR22R(P)",
+        "R∈falsesese",
+        "R is old",
+        "R instanceof Node",
         "(Rd).foo(x)",
         "(Rd.a).foo(x)",
         "Rd.head(x)",

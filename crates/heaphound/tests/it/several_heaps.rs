@@ -176,16 +176,12 @@ fn what_programs_ask_for_panics_rather_than_wait_for_ever() {
                             assert!(what.contains("`Mutator::blocked`"), "{what}");
                             panics.fetch_add(1, Relaxed);
                         }
-                        // All of it again, as the panic says.
+                        // All of it again, as the panic says. Nobody may wait at the barrier as a mutator that runs
+                        // before all others have asked: whoever asks late would wait for it.
                         drop(mutators);
-                        // While others still try, attaching may be called off.
-                        let mut mutators: Vec<_> = loop {
-                            let attached: Result<_, _> =
-                                heaps.iter().map(|it| it.attach("")).collect();
-                            if let Ok(mutators) = attached {
-                                break mutators;
-                            }
-                        };
+                        barrier.wait();
+                        let mut mutators: Vec<_> =
+                            heaps.iter().map(|it| it.attach("").unwrap()).collect();
                         barrier.wait();
                         let [a, b, c] = &mut mutators[..] else {
                             unreachable!()

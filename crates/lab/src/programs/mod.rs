@@ -267,6 +267,7 @@ mod tests {
     use std::collections::HashSet;
 
     use heaphound::PlainData;
+    use heaphound::root::RootKind;
     use heaphound::view::HeapView;
 
     use super::*;
@@ -294,7 +295,14 @@ mod tests {
             .iter()
             .find(|it| it.kind == "asserted-dead")
             .unwrap();
-        assert!(dead.message.contains("(drag)"), "{}", dead.message);
+        // A local holds it, and nothing else is shown.
+        let path = &dead.evidence[0].path;
+        let root = path.root.as_ref().map(|it| it.kind);
+        assert_eq!(
+            (root, path.length()),
+            (Some(RootKind::ThreadStack), 0),
+            "{path:?}"
+        );
     }
 
     #[test]

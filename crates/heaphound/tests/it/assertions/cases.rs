@@ -749,7 +749,7 @@ fn a_callback_may_use_the_heap() {
             m.assert_dead(held);
             m.collect();
         });
-        let waited = is_done.recv_timeout(Duration::from_secs(10));
+        let waited = is_done.recv_timeout(Duration::from_secs(120));
         assert!(waited.is_ok(), "the callback waits for ever");
         assert!(heap.findings()[0].suppressed.is_some());
     }

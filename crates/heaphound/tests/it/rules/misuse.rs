@@ -55,7 +55,7 @@ fn ends(what: impl FnOnce() + Send + 'static) {
         what();
         done.send(()).unwrap();
     });
-    wait.recv_timeout(Duration::from_secs(20))
+    wait.recv_timeout(Duration::from_secs(120))
         .expect("it ends, and does not panic");
 }
 

@@ -29,7 +29,7 @@ fn soon(work: impl FnOnce() + Send + 'static) {
         work();
         done.send(()).unwrap();
     });
-    match wait.recv_timeout(Duration::from_secs(20)) {
+    match wait.recv_timeout(Duration::from_secs(120)) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("it waits for itself"),
         _ => worker.join().unwrap(),
     }

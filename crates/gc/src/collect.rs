@@ -686,7 +686,7 @@ impl HeapInner {
         let holds = self.space.holds(asked_bytes) && !self.space.is_over_limit();
         let is_full = self.generations.nursery().is_some() && !holds;
         if zeal || policy::should_compact(blocks, small, is_full) {
-            stats.compacted_bytes = self.compact(collector, is_full);
+            stats.compacted_bytes = self.compact(collector, is_full || zeal);
         }
         if cause != Cause::Allocation {
             self.space.pages.trim(0);

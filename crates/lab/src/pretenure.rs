@@ -372,7 +372,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "fails: javac at scale 5 in twice what lives, nursery of 128 KiB, 80EBS without the governor"]
     fn whatever_lives_without_pretenuring_lives_with_it() {
         let how: [(&str, Pretenuring); 5] = [
             ("default", Pretenuring::default()),

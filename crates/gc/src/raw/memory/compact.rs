@@ -5,6 +5,10 @@
 //! will do); what they leave behind tells where they went. Then every reference in
 //! the heap is brought up to date in one walk over all objects. A block with a pinned object,
 //! or with one whose identity hash is its address, is not emptied.
+//!
+//! Each size class still has a last block, which may hold a single object. In a small heap these are much of
+//! all memory, so that in a full one they are emptied, too: into the holes of a larger class, where each object
+//! takes a cell that is larger than it needs. Nothing but the block tells the size of a cell.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -35,46 +39,119 @@ pub(crate) fn choose_sources(
     by_live[..gain].iter().map(|&(_, block)| block).collect()
 }
 
+/// The blocks of one size class, with the live cells of each.
+type Live = (SizeClass, Vec<(u32, usize)>);
+
+/// What is moved out of the blocks of one size class.
+#[derive(Debug)]
+struct Move {
+    size_class: SizeClass,
+    sources: Vec<u32>,
+    /// The free cells of its other blocks.
+    holes: usize,
+    /// The size class whose holes take what does not fit into these.
+    beyond: Option<SizeClass>,
+}
+
+/// Decides what is moved, in the order in which it is to be done: what is moved into the holes of a size
+/// class comes after what is moved within it, and nothing is moved twice.
+fn plan(classes: &[Live], is_full: bool, can_move: impl Fn(u32) -> bool) -> Vec<Move> {
+    let mut moves = Vec::new();
+    // The holes that larger size classes will have, the largest first.
+    let mut larger: Vec<(SizeClass, usize)> = Vec::new();
+    for (size_class, live) in classes.iter().rev() {
+        let cells = size_class.cells_per_block();
+        let mut sources = choose_sources(live, cells, is_full);
+        sources.retain(|&block| can_move(block));
+        let sum = |sources: &[u32]| {
+            let moved = live.iter().filter(|(block, _)| sources.contains(block));
+            let moved: usize = moved.map(|&(_, live)| live).sum();
+            let all: usize = live.iter().map(|&(_, live)| live).sum();
+            (moved, (live.len() - sources.len()) * cells - (all - moved))
+        };
+        let (moved, holes) = sum(&sources);
+        let mut within = Move {
+            size_class: *size_class,
+            sources,
+            holes,
+            beyond: None,
+        };
+        let others = live
+            .iter()
+            .filter(|(block, _)| !within.sources.contains(block));
+        if is_full
+            && let Some(&(last, _)) = others.min_by_key(|&&(block, live)| (live, block))
+            && can_move(last)
+        {
+            let mut sources = within.sources.clone();
+            sources.push(last);
+            let (moved, holes) = sum(&sources);
+            let rest = moved.saturating_sub(holes);
+            if let Some((beyond, left)) = larger.iter_mut().rev().find(|(_, left)| *left >= rest) {
+                *left -= rest;
+                within.sources = sources;
+                within.holes = holes;
+                within.beyond = Some(*beyond);
+            }
+        }
+        if within.beyond.is_none() {
+            larger.push((*size_class, holes - moved));
+        }
+        if !within.sources.is_empty() {
+            moves.push(within);
+        }
+    }
+    moves
+}
+
 /// Moves objects out of sparse blocks. Returns how many bytes of blocks were to be
 /// emptied. Everything must be marked and swept. References are stale until
 /// [`update`] has seen all of them.
 pub(crate) fn evacuate(ground: Ground<'_>, space: &Space, is_full: bool) -> usize {
-    let mut emptied = 0;
-    for size_class in SizeClass::all() {
-        let cells = size_class.cells_per_block();
-        let live: Vec<_> = space
-            .blocks(size_class)
-            .into_iter()
-            .map(|block| {
-                let free = space.pages.record(block).free_cells.load(Relaxed);
-                (block, cells - free as usize)
-            })
-            .collect();
-        let mut sources = choose_sources(&live, cells, is_full);
-        sources.retain(|&block| all_can_move(ground, space, block));
-        if sources.is_empty() {
-            continue;
-        }
-        for &block in &sources {
+    let live_cells = |size_class: SizeClass, block: u32| {
+        let free = space.pages.record(block).free_cells.load(Relaxed);
+        (block, size_class.cells_per_block() - free as usize)
+    };
+    let classes: Vec<Live> = SizeClass::all()
+        .map(|size_class| {
+            let blocks = space.blocks(size_class).into_iter();
+            (
+                size_class,
+                blocks.map(|it| live_cells(size_class, it)).collect(),
+            )
+        })
+        .collect();
+    let moves = plan(&classes, is_full, |block| {
+        all_can_move(ground, space, block)
+    });
+    for it in &moves {
+        for &block in &it.sources {
             space.pages.set_usage(block, Use::Evacuated);
         }
-        let targets = live
-            .iter()
-            .filter(|&&(block, live)| {
-                live < cells && space.pages.record(block).usage() == Use::Block
-            })
-            .map(|&(block, _)| block);
-        space.offer_only(size_class, targets.collect());
-        let cursor = Cursor::default();
-        for &block in &sources {
+        let targets = classes[it.size_class.0 as usize].1.iter();
+        let targets = targets.filter(|&&(block, live)| {
+            let is_source = space.pages.record(block).usage() != Use::Block;
+            live < it.size_class.cells_per_block() && !is_source
+        });
+        space.offer_only(it.size_class, targets.map(|&(block, _)| block).collect());
+        let (within, beyond) = (Cursor::default(), Cursor::default());
+        let mut holes = it.holes;
+        for &block in &it.sources {
             space.for_each_cell(block, &mut |raw| {
-                move_out(ground, space, raw, &cursor, size_class);
+                let to = match it.beyond {
+                    Some(larger) if holes == 0 => (&beyond, larger),
+                    _ => (&within, it.size_class),
+                };
+                holes = holes.saturating_sub(1);
+                move_out(ground, space, raw, it.size_class, to);
             });
         }
-        space.retire(&cursor, size_class);
-        emptied += sources.len() * BLOCK;
+        space.retire(&within, it.size_class);
+        if let Some(larger) = it.beyond {
+            space.retire(&beyond, larger);
+        }
     }
-    emptied
+    moves.iter().map(|it| it.sources.len() * BLOCK).sum()
 }
 
 /// Whether nothing in a block is pinned or hashed by its address.
@@ -88,26 +165,32 @@ fn all_can_move(ground: Ground<'_>, space: &Space, block: u32) -> bool {
     movable
 }
 
-fn move_out(ground: Ground<'_>, space: &Space, raw: Raw, cursor: &Cursor, size_class: SizeClass) {
+/// Moves an object from a cell of a size class to the next one of a cursor, whose cells may be larger.
+fn move_out(
+    ground: Ground<'_>,
+    space: &Space,
+    raw: Raw,
+    from: SizeClass,
+    (cursor, to): (&Cursor, SizeClass),
+) {
     // SAFETY: an object in a swept block.
     let header = unsafe { ground.base.header(raw) };
     let word = header.load();
-    let cell = size_class.cell_bytes();
-    if cursor.next.get() + cell > cursor.limit.get() {
+    if cursor.next.get() + to.cell_bytes() > cursor.limit.get() {
         // The holes suffice, but the last block taken may have been new.
-        if space.refill(cursor, size_class, Demand::Survivors).is_err() {
+        if space.refill(cursor, to, Demand::Survivors).is_err() {
             return;
         }
     }
     let at = cursor.next.get();
-    cursor.next.set(at + cell);
+    cursor.next.set(at + to.cell_bytes());
     let to = Raw::from_offset(at & (crate::raw::memory::address::REGION - 1));
-    // SAFETY: two different cells of the same size; the target is free.
+    // SAFETY: two different cells, of which the target is free and at least as large.
     unsafe {
         ground
             .base
             .object(to)
-            .copy_from_nonoverlapping(ground.base.object(raw), cell);
+            .copy_from_nonoverlapping(ground.base.object(raw), from.cell_bytes());
     }
     header.store(Word::forwarding(word.class(), to));
 }
@@ -189,5 +272,87 @@ mod tests {
         assert_eq!(choose_sources(&live, 100, true).len(), 5);
         assert!(choose_sources(&[(1, 99), (2, 2)], 100, true).is_empty());
         assert!(choose_sources(&[], 100, true).is_empty());
+    }
+
+    /// What is left of some blocks after some moves: the live cells of each block that is kept, by size class.
+    fn after(classes: &[Live], moves: &[Move]) -> Vec<(SizeClass, usize, usize)> {
+        let mut left: Vec<_> = classes
+            .iter()
+            .map(|(class, live)| {
+                (
+                    *class,
+                    live.len(),
+                    live.iter().map(|it| it.1).sum::<usize>(),
+                )
+            })
+            .collect();
+        for it in moves {
+            let (class, blocks, cells) = &mut left[it.size_class.0 as usize];
+            *blocks -= it.sources.len();
+            let room = *blocks * class.cells_per_block();
+            let rest = cells.saturating_sub(room);
+            *cells -= rest;
+            assert!(rest == 0 || it.beyond.is_some());
+            if let Some(beyond) = it.beyond {
+                assert!(beyond > it.size_class);
+                left[beyond.0 as usize].2 += rest;
+            }
+        }
+        left
+    }
+
+    #[test]
+    fn a_full_heap_keeps_no_block_for_each_size() {
+        // Three objects of each size, and a block that is half full.
+        let mut classes: Vec<Live> = SizeClass::all()
+            .map(|class| (class, vec![(class.0 as u32, 3)]))
+            .collect();
+        let half = classes[1].0.cells_per_block() / 2;
+        classes[1].1.push((1000, half));
+        let blocks =
+            |moves: &[Move]| -> usize { after(&classes, moves).iter().map(|it| it.1).sum() };
+        assert_eq!(blocks(&plan(&classes, false, |_| true)), SizeClass::COUNT);
+        let full = plan(&classes, true, |_| true);
+        assert!(blocks(&full) < SizeClass::COUNT / 2, "{full:?}");
+        assert!(plan(&classes, true, |_| false).is_empty());
+    }
+
+    #[test]
+    fn whatever_is_moved_fits_and_is_moved_once() {
+        let mut seed = 1u64;
+        let mut dice = |sides: usize| {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % sides
+        };
+        for round in 0..2000 {
+            let mut block = 0;
+            let classes: Vec<Live> = SizeClass::all()
+                .map(|class| {
+                    let count = dice(5);
+                    let live = (0..count).map(|_| {
+                        block += 1;
+                        let most = [3, class.cells_per_block()][dice(2)];
+                        (block, 1 + dice(most.min(class.cells_per_block())))
+                    });
+                    (class, live.collect())
+                })
+                .collect();
+            let moves = plan(&classes, round % 4 > 0, |block| {
+                round % 3 == 0 || block % 5 > 0
+            });
+            for (class, blocks, cells) in after(&classes, &moves) {
+                assert!(cells <= blocks * class.cells_per_block());
+            }
+            // What others are moved into is not emptied any more.
+            for (nth, it) in moves.iter().enumerate() {
+                if let Some(beyond) = it.beyond {
+                    let later = moves[nth..].iter().any(|it| it.size_class == beyond);
+                    let own = moves.iter().find(|it| it.size_class == beyond);
+                    assert!(!later && own.is_none_or(|it| it.beyond.is_none()));
+                }
+            }
+        }
     }
 }

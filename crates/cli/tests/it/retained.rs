@@ -207,9 +207,11 @@ fn suspects_are_where_much_accumulates() {
               fingerprint: 5e9388a3d8667178
             note[group]: 4 Object[] retain 364 bytes, 20.6 % of the heap, and no single object keeps them
               2 held like this:
-                static:"shop.Main.right" → Object[]#3
-              2 held like this:
                 thread:worker[1] @ Worker.java:12 → Object[]#5
+              1 held like this:
+                static:"shop.Main.left" → Object[]#2
+              1 held like this:
+                static:"shop.Main.right" → Object[]#3
               note: 4 objects are retained: 4 Object[] (364 bytes)
               fingerprint: e9dccd33bdf21ec0
             note[group]: 4 Pair retain 320 bytes, 18.1 % of the heap, and no single object keeps them

@@ -233,8 +233,11 @@ impl OwnNames {
 
 /// What Chrome calls an element, without its attributes: `<div>` for `<div class="a">`.
 fn element_name(name: &str) -> String {
-    match name.split_once(' ') {
-        Some((element, _)) if name.starts_with('<') => format!("{element}>"),
+    let inside = name.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+    match inside.and_then(|it| it.split_once(' ')) {
+        Some((tag, _)) if tag.starts_with(|it: char| it.is_ascii_alphabetic()) => {
+            format!("<{tag}>")
+        }
         _ => name.into(),
     }
 }

@@ -9,10 +9,10 @@
 
 use std::io::{self, Write};
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use heaphound_heap::class::Elements;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
-use heaphound_heap::view::{HeapView, Place, Strength};
+use heaphound_heap::view::{HeapView, Place, Strength, live_objects};
 use heaphound_heap::{ClassInfo, FieldKind, Root, RootKind};
 
 use super::build::{CAPTION, NAMES};
@@ -403,6 +403,8 @@ impl<'h> Writer<'h> {
         if !dependent.contains(&true) {
             return;
         }
+        // Also what only waits for its finalizer: its group is one of roots there. Rarely asked for.
+        let mut live: Option<HashSet<ObjectId>> = None;
         for object in heap.objects() {
             if !dependent[heap.class_of(object).0 as usize - 1] {
                 continue;
@@ -416,11 +418,14 @@ impl<'h> Writer<'h> {
             });
             // Several keys must live together, which V8 has no words for: the first stands for them if they do, and
             // nothing is told if they do not.
-            let mut holds = false;
-            heap.for_each_strong_edge(object, |_, to| holds |= values.contains(&to.0));
-            let Some(&key) = keys.first().filter(|_| holds || keys.len() == 1) else {
-                continue;
+            let mut lives = |key: &u32| {
+                let live = live.get_or_insert_with(|| live_objects(heap).into_iter().collect());
+                live.contains(&ObjectId(*key))
             };
+            let Some(&key) = keys.first() else { continue };
+            if keys.len() > 1 && !keys.iter().all(&mut lives) {
+                continue;
+            }
             for value in values {
                 let name = |object: u32| &heap.class(heap.class_of(ObjectId(object))).name;
                 let text = format!(

@@ -11,6 +11,10 @@
 //! A predicate is evaluated first, and the range is looked at only where it would decide
 //! something: of an object that is not in the range it may say anything, but where it comes upon
 //! a dereference that fails it says so.
+//!
+//! A name may be a slot in one class and a number in another, and which class a path leads to is known only
+//! when it is walked. The closures read what most likely is meant; where a path leads to an object of which
+//! the name is something else, that object alone is left to the interpreter.
 
 use std::sync::Arc;
 
@@ -34,6 +38,9 @@ pub enum Predicate<'a, F: Fields> {
 
 /// Tests a batch of objects. The bits of lanes that were not asked for mean nothing.
 pub type Test<'a, F> = Box<dyn Fn(&Batch<'_, F>, u64) -> Truths + Send + Sync + 'a>;
+
+/// As a [`Test`] of all lanes, with those of which it says nothing: something of another sort has the name.
+type Attempt<'a, F> = Box<dyn Fn(&Batch<'_, F>) -> (Truths, u64) + Send + Sync + 'a>;
 
 /// What a test says, a bit for each object. Where neither is set, the formula does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,29 +190,43 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
                     Truths::new(!(a.yes ^ b.yes), a.absent | b.absent)
                 })),
             },
-            Formula::Compare(compare) => {
-                let compiled = match compare.by {
+            Formula::Compare(compare) => Test(self.or_interpreted(
+                match compare.by {
                     CompareBy::Identity => self.compare_identity(compare),
                     CompareBy::Plain => self.compare_numbers(compare),
                     _ => None,
-                };
-                Test(compiled.unwrap_or_else(|| self.interpreted(formula)))
-            }
+                },
+                formula,
+            )),
             Formula::InstanceOf(path, classes) => match self.class {
                 Some(class) if path.steps.is_empty() && !path.is_host() => {
                     Constant(classes.has(class))
                 }
-                _ => {
-                    let compiled = self.instance_of(path, classes);
-                    Test(compiled.unwrap_or_else(|| self.interpreted(formula)))
-                }
+                _ => Test(self.or_interpreted(self.instance_of(path, classes), formula)),
             },
-            Formula::Flag(path) => {
-                let compiled = self.flag(path);
-                Test(compiled.unwrap_or_else(|| self.interpreted(formula)))
-            }
+            Formula::Flag(path) => Test(self.or_interpreted(self.flag(path), formula)),
             _ => Test(self.interpreted(formula)),
         }
+    }
+
+    /// What was compiled, with the interpreter for objects that it does not know how to read; or the interpreter alone.
+    fn or_interpreted(&self, compiled: Option<Attempt<'a, F>>, formula: &Formula) -> Test<'a, F> {
+        let interpreted = self.interpreted(formula);
+        let Some(attempt) = compiled else {
+            return interpreted;
+        };
+        Box::new(move |batch, asked| {
+            let (truths, odd) = attempt(batch);
+            let odd = odd & asked;
+            if odd == 0 {
+                return truths;
+            }
+            let exact = interpreted(batch, odd);
+            Truths {
+                yes: truths.yes & !odd | exact.yes & odd,
+                absent: truths.absent & !odd | exact.absent & odd,
+            }
+        })
     }
 
     /// Leaves a formula to the interpreter, object by object.
@@ -222,8 +243,8 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         })
     }
 
-    fn instance_of(&self, path: &Path, classes: &ClassSet) -> Option<Test<'a, F>> {
-        let Side::Path(readers) = self.side(path)? else {
+    fn instance_of(&self, path: &Path, classes: &ClassSet) -> Option<Attempt<'a, F>> {
+        let Side::Path(slots) = self.side(path)? else {
             return None;
         };
         let fields = self.ground.fields;
@@ -231,18 +252,18 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         let count = self.ground.classes.len() as u32;
         let ids = (0..=count).map(ClassId);
         let table: Vec<bool> = ids.map(|id| id.0 > 0 && classes.has(id)).collect();
-        Some(Box::new(move |batch, _| {
-            let column = follow(fields, &readers, batch);
+        Some(Box::new(move |batch| {
+            let (column, odd) = slots.follow(fields, batch);
             let is_one = each_lane(|lane| {
                 let class = fields.class_of(column.objects[lane]).0 as usize;
                 table.get(class) == Some(&true)
             });
-            Truths::new(is_one & column.there, column.absent)
+            (Truths::new(is_one & column.there, column.absent), odd)
         }))
     }
 
     /// Whether plain data that a path leads to is true.
-    fn flag(&self, path: &Path) -> Option<Test<'a, F>> {
+    fn flag(&self, path: &Path) -> Option<Attempt<'a, F>> {
         let Number::Path(to) = self.number(path)? else {
             return None;
         };
@@ -250,14 +271,14 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
             return None;
         }
         let fields = self.ground.fields;
-        Some(Box::new(move |batch, _| {
-            let found = to.read(fields, batch);
+        Some(Box::new(move |batch| {
+            let (found, odd) = to.read(fields, batch);
             let truth = each_lane(|lane| found.values[lane] != 0);
-            Truths::new(truth & found.known, found.absent)
+            (Truths::new(truth & found.known, found.absent), odd)
         }))
     }
 
-    fn compare_identity(&self, compare: &Compare) -> Option<Test<'a, F>> {
+    fn compare_identity(&self, compare: &Compare) -> Option<Attempt<'a, F>> {
         let side = |operand: &Operand| match operand {
             Operand::Constant(Constant::Null) => Some(Side::Null),
             Operand::Path(path) => self.side(path),
@@ -273,23 +294,22 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
             false => Truths::new(!same, absent),
         };
         let fields = self.ground.fields;
-        let test: Test<'a, F> = match (side(&compare.left)?, side(&compare.right)?) {
-            (Side::Path(a), Side::Path(b)) => Box::new(move |batch, _| {
-                let (a, b) = (follow(fields, &a, batch), follow(fields, &b, batch));
+        let test: Attempt<'a, F> = match (side(&compare.left)?, side(&compare.right)?) {
+            (Side::Path(a), Side::Path(b)) => Box::new(move |batch| {
+                let ((a, odd), (b, odd_too)) = (a.follow(fields, batch), b.follow(fields, batch));
                 let same = each_lane(|lane| a.objects[lane] == b.objects[lane]);
-                let nulls = !(a.there | b.there);
-                truths(same & a.there & b.there | nulls, a.absent | b.absent)
+                let same = same & a.there & b.there | !(a.there | b.there);
+                (truths(same, a.absent | b.absent), odd | odd_too)
             }),
-            (Side::Path(a), Side::Null) | (Side::Null, Side::Path(a)) => {
-                Box::new(move |batch, _| {
-                    let a = follow(fields, &a, batch);
-                    truths(!a.there, a.absent)
-                })
-            }
+            (Side::Path(a), Side::Null) | (Side::Null, Side::Path(a)) => Box::new(move |batch| {
+                let (a, odd) = a.follow(fields, batch);
+                (truths(!a.there, a.absent), odd)
+            }),
             (Side::Path(a), Side::Object(b)) | (Side::Object(b), Side::Path(a)) => {
-                Box::new(move |batch, _| {
-                    let a = follow(fields, &a, batch);
-                    truths(each_lane(|lane| a.objects[lane] == b) & a.there, a.absent)
+                Box::new(move |batch| {
+                    let (a, odd) = a.follow(fields, batch);
+                    let same = each_lane(|lane| a.objects[lane] == b) & a.there;
+                    (truths(same, a.absent), odd)
                 })
             }
             _ => return None,
@@ -297,7 +317,7 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         Some(test)
     }
 
-    fn compare_numbers(&self, compare: &Compare) -> Option<Test<'a, F>> {
+    fn compare_numbers(&self, compare: &Compare) -> Option<Attempt<'a, F>> {
         let number = |operand: &Operand| match operand {
             Operand::Constant(Constant::Plain(value)) => Some(Number::Constant(*value)),
             Operand::Path(path) => self.number(path),
@@ -321,6 +341,8 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
                 let read = |value| f64::from(f32::from_bits(value as u32));
                 self.ordered(op, left, right, float, read)
             }
+            // Truths have no order.
+            Sort::Bool if !matches!(op, CompareOp::Eq | CompareOp::Ne) => None,
             Sort::Bool => {
                 let constant = |value| match value {
                     Value::Bool(value) => Some(value),
@@ -346,7 +368,7 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         right: Number<F>,
         constant: impl Fn(Value) -> Option<T>,
         read: impl Fn(i64) -> T + Copy + Send + Sync + 'a,
-    ) -> Option<Test<'a, F>> {
+    ) -> Option<Attempt<'a, F>> {
         let fields = self.ground.fields;
         let flipped = match op {
             CompareOp::Lt => CompareOp::Gt,
@@ -363,21 +385,23 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         Some(match right {
             Number::Constant(value) => {
                 let b = constant(value)?;
-                Box::new(move |batch, _| {
-                    let found = a.read(fields, batch);
+                Box::new(move |batch| {
+                    let (found, odd) = a.read(fields, batch);
                     let yes = order(op, |lane| read(found.values[lane]), |_| b);
-                    unlike(op, yes, found.known, found.absent)
+                    (unlike(op, yes, found.known, found.absent), odd)
                 })
             }
-            Number::Path(b) => Box::new(move |batch, _| {
-                let (left, right) = (a.read(fields, batch), b.read(fields, batch));
+            Number::Path(b) => Box::new(move |batch| {
+                let ((left, odd), (right, odd_too)) =
+                    (a.read(fields, batch), b.read(fields, batch));
                 let yes = order(
                     op,
                     |lane| read(left.values[lane]),
                     |lane| read(right.values[lane]),
                 );
                 let known = left.known & right.known;
-                unlike(op, yes, known, left.absent | right.absent)
+                let truths = unlike(op, yes, known, left.absent | right.absent);
+                (truths, odd | odd_too)
             }),
         })
     }
@@ -391,16 +415,10 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
                 _ => None,
             };
         }
-        let reader = |step: &Step| match step {
-            Step::Field(field) => self.slot_reader(*field),
-            Step::Element(_) => None,
-        };
-        Some(Side::Path(
-            path.steps.iter().map(reader).collect::<Option<_>>()?,
-        ))
+        Some(Side::Path(self.slots(&path.steps)?))
     }
 
-    /// What a path to plain data is, of one kind in all classes that have it.
+    /// What a path to plain data is.
     fn number(&self, path: &Path) -> Option<Number<F>> {
         if !matches!(path.start, Start::Variable(_)) {
             return match self.ground.walk(path, None) {
@@ -411,48 +429,82 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         let (Step::Field(last), before) = path.steps.split_last()? else {
             return None;
         };
-        let reader = |step: &Step| match step {
-            Step::Field(field) => self.slot_reader(*field),
-            Step::Element(_) => None,
-        };
-        let kind = self.kind(*last)?;
+        let kind = self.kind(*last, before.is_empty())?;
+        let (reader, is_odd) = self.reader(*last, |it| it == Some(FieldKind::Plain(kind)));
         Some(Number::Path(PlainPath {
-            slots: before.iter().map(reader).collect::<Option<_>>()?,
-            last: self.reader(*last),
+            slots: self.slots(before)?,
+            last: reader,
+            is_odd,
             kind,
             sort: Sort::of(kind)?,
         }))
     }
 
-    fn reader(&self, field: FieldId) -> F::Reader {
-        let field = &self.ground.resolved.fields[field.0 as usize];
-        self.ground.fields.reader(&places(&field.places))
-    }
-
-    /// A reader of a field that is a slot in all classes that have it.
-    fn slot_reader(&self, field: FieldId) -> Option<F::Reader> {
+    /// Readers of slots, one behind the other.
+    fn slots(&self, steps: &[Step]) -> Option<Slots<F>> {
         let is_slot = |kind: Option<FieldKind>| kind.is_some_and(FieldKind::is_slot);
-        self.kinds(field).all(is_slot).then(|| self.reader(field))
+        let mut readers = Vec::new();
+        for step in steps {
+            let Step::Field(field) = step else {
+                return None;
+            };
+            if !self.kinds(*field).any(|(_, kind)| is_slot(kind)) {
+                return None;
+            }
+            readers.push(self.reader(*field, is_slot));
+        }
+        Some(Slots { readers })
     }
 
-    /// The kind of a field that is plain data of one kind in all classes that have it.
-    fn kind(&self, field: FieldId) -> Option<PlainKind> {
-        let mut kinds = self.kinds(field);
-        let Some(FieldKind::Plain(kind)) = kinds.next()? else {
-            return None;
+    /// A reader of a field in the classes in which it is as wanted, and whether it is something else in others.
+    fn reader(
+        &self,
+        field: FieldId,
+        is_wanted: impl Fn(Option<FieldKind>) -> bool,
+    ) -> (F::Reader, bool) {
+        let mut places = places(&self.ground.resolved.fields[field.0 as usize].places);
+        let mut is_odd = false;
+        for (class, kind) in self.kinds(field) {
+            if !is_wanted(kind) {
+                places[class] = None;
+                is_odd = true;
+            }
+        }
+        (self.ground.fields.reader(&places), is_odd)
+    }
+
+    /// The kind that a field most likely is, if it is plain data: as in the class of the objects that are tested, for structures
+    /// are recursive, and else as in most classes. Of those objects themselves there is no doubt.
+    fn kind(&self, field: FieldId, is_own: bool) -> Option<PlainKind> {
+        let plain = |kind: Option<FieldKind>| match kind {
+            Some(FieldKind::Plain(kind)) => Some(kind),
+            _ => None,
         };
-        kinds
-            .all(|it| it == Some(FieldKind::Plain(kind)))
-            .then_some(kind)
+        let own =
+            |&(class, _): &(usize, _)| self.class.is_some_and(|it| it.0 as usize == class + 1);
+        if let Some((_, kind)) = self.kinds(field).find(own)
+            && (is_own || plain(kind).is_some())
+        {
+            return plain(kind);
+        }
+        let mut counts: Vec<(PlainKind, usize)> = Vec::new();
+        for kind in self.kinds(field).filter_map(|(_, kind)| plain(kind)) {
+            match counts.iter_mut().find(|it| it.0 == kind) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((kind, 1)),
+            }
+        }
+        let most = counts.into_iter().rev().max_by_key(|it| it.1);
+        most.map(|(kind, _)| kind)
     }
 
-    /// What a field is in the classes that have it; none where it is a length.
-    fn kinds(&self, field: FieldId) -> impl Iterator<Item = Option<FieldKind>> {
+    /// The classes that have a field, as indices, and what it is there; none where it is a length.
+    fn kinds(&self, field: FieldId) -> impl Iterator<Item = (usize, Option<FieldKind>)> {
         let places = &self.ground.resolved.fields[field.0 as usize].places;
-        let classes = places.iter().zip(self.ground.classes);
-        classes.filter_map(|(place, class)| match (*place)? {
-            FieldPlace::Field(index) => Some(Some(class.fields[index as usize].kind)),
-            FieldPlace::Length => Some(None),
+        let classes = places.iter().zip(self.ground.classes).enumerate();
+        classes.filter_map(|(at, (place, class))| match (*place)? {
+            FieldPlace::Field(index) => Some((at, Some(class.fields[index as usize].kind))),
+            FieldPlace::Length => Some((at, None)),
         })
     }
 }
@@ -462,7 +514,35 @@ enum Side<F: Fields> {
     Null,
     Object(F::Object),
     /// From the object that is tested, slot by slot.
-    Path(Vec<F::Reader>),
+    Path(Slots<F>),
+}
+
+/// Slots, one behind the other.
+struct Slots<F: Fields> {
+    /// With whether the name is something else than a slot in other classes.
+    readers: Vec<(F::Reader, bool)>,
+}
+
+impl<F: Fields> Slots<F> {
+    /// What they lead to, and the lanes on whose way an object was of which the name may be something else.
+    fn follow(&self, fields: F, batch: &Batch<'_, F>) -> (Column<F::Object>, u64) {
+        let mut odd = 0;
+        let Some((first, is_odd)) = self.readers.first() else {
+            return (Column::of(batch), odd);
+        };
+        let mut column = fields.slots(first, batch);
+        if *is_odd {
+            odd |= column.absent;
+        }
+        for (reader, is_odd) in &self.readers[1..] {
+            let next = fields.slots_behind(reader, &column);
+            if *is_odd {
+                odd |= column.there & next.absent;
+            }
+            column = next;
+        }
+        (column, odd)
+    }
 }
 
 /// Plain data that can be compared as a number of the machine.
@@ -482,32 +562,29 @@ impl<F: Fields> Number<F> {
 
 /// Leads from the object that is tested to plain data.
 struct PlainPath<F: Fields> {
-    slots: Vec<F::Reader>,
+    slots: Slots<F>,
     last: F::Reader,
+    /// Whether the name is something else in other classes.
+    is_odd: bool,
     kind: PlainKind,
     sort: Sort,
 }
 
 impl<F: Fields> PlainPath<F> {
-    fn read(&self, fields: F, batch: &Batch<'_, F>) -> Numbers {
-        if self.slots.is_empty() {
-            return fields.numbers(&self.last, self.kind, batch);
+    /// What it leads to, and the lanes on whose way an object was of which a name may be something else.
+    fn read(&self, fields: F, batch: &Batch<'_, F>) -> (Numbers, u64) {
+        if self.slots.readers.is_empty() {
+            let found = fields.numbers(&self.last, self.kind, batch);
+            let odd = if self.is_odd { !found.known } else { 0 };
+            return (found, odd);
         }
-        let column = follow(fields, &self.slots, batch);
-        fields.numbers_behind(&self.last, self.kind, &column)
+        let (column, mut odd) = self.slots.follow(fields, batch);
+        let found = fields.numbers_behind(&self.last, self.kind, &column);
+        if self.is_odd {
+            odd |= column.there & !found.known;
+        }
+        (found, odd)
     }
-}
-
-/// What slots lead to, one behind the other.
-fn follow<F: Fields>(fields: F, slots: &[F::Reader], batch: &Batch<'_, F>) -> Column<F::Object> {
-    let mut column = match slots.first() {
-        None => return Column::of(batch),
-        Some(first) => fields.slots(first, batch),
-    };
-    for reader in &slots[1..] {
-        column = fields.slots_behind(reader, &column);
-    }
-    column
 }
 
 /// As what plain data is compared.

@@ -54,6 +54,47 @@ fn truths_and_variants_are_ordered_in_a_traversal() {
     check(MIXED, "forall x: x.f <= x.f && x.e == x.e", true, 0);
 }
 
+const NAMESAKES: &str = "\
+class Tree { key: i32, left -> }
+class Entry { key ->, left: i32 }
+class Bare
+root main -> Tree#1, Tree#2, Tree#3, Tree#4
+Tree#1 { key = 5, left -> Tree#2 }
+Tree#2 { key = 3, left -> null }
+Tree#3 { key = 4, left -> Entry#1 }
+Tree#4 { key = 4, left -> Bare#1 }
+Entry#1 { key -> Tree#1, left = 7 }
+Bare#1";
+
+/// A number in one class and a reference in another: each object is read as its class says.
+#[test]
+fn fields_of_one_name_are_read_as_the_class_says() {
+    // A reference is neither less than a number nor equal to one.
+    check(NAMESAKES, "forall Tree x: x.left.key < x.key", false, 0);
+    check(
+        NAMESAKES,
+        "forall Tree x: x.left instanceof Tree -> x.left.key < x.key",
+        true,
+        0,
+    );
+    check(NAMESAKES, "forall Tree x: x.left.key != x.key", true, 0);
+    check(NAMESAKES, "exists Tree x: x.left.left == 7", true, 0);
+    check(NAMESAKES, "exists Tree x: x.left.left == null", true, 0);
+    check(NAMESAKES, "exists x: x.key == 5", true, 0);
+    check(
+        NAMESAKES,
+        "exists Entry x: x.key.key == 5 && x.left == 7",
+        true,
+        0,
+    );
+    check(
+        NAMESAKES,
+        "forall Tree x: x.key != 4 -> x.left.left == null",
+        true,
+        0,
+    );
+}
+
 const CUT: &str = "\
 class Str { text }
 class Bytes { []: u8 }

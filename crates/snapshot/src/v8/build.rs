@@ -39,7 +39,7 @@ pub fn build(meta: &Meta, mut graph: Graph, bytes: u64, values: bool) -> Result<
     let detached = graph.detached(meta, &starts);
     let roots = Roots::find(&graph, meta, &starts);
     let classes = Classes::find(&graph, meta, &detached, &roots.removed);
-    let pairs = Pairs::find(&graph, meta, &starts);
+    let pairs = Pairs::find(&graph, meta, &starts, &roots.removed);
     drop(starts);
     let slots = Slots::find(&mut graph, meta, &classes, &pairs, &roots);
     let objects = graph.nodes() - roots.removed.len();

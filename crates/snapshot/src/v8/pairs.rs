@@ -32,8 +32,9 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Finds them. `starts` says where the edges of a node start.
-    pub fn find(graph: &Graph, meta: &Meta, starts: &[u64]) -> Self {
+    /// Finds them. `starts` says where the edges of a node start, `removed` which nodes are no objects, in order.
+    pub fn find(graph: &Graph, meta: &Meta, starts: &[u64], removed: &[u32]) -> Self {
+        let is_object = |node: u32| removed.binary_search(&node).is_err();
         let strings = &graph.strings;
         let ends = |at: u32| strings.get(at).ends_with(b")");
         let named = |at: u32| Some((at, Ids::parse(ends(at).then(|| strings.str(at))?)?));
@@ -64,8 +65,10 @@ impl Pairs {
         let mut met = HashSet::default();
         for &(from, edge, ids) in &edges {
             let is_table = node_of.get(&ids.table) == Some(&from);
-            if let Some(&key) = node_of.get(&ids.key).filter(|_| is_table) {
-                let value = graph.edge_to[edge];
+            let value = graph.edge_to[edge];
+            if let Some(&key) = node_of.get(&ids.key).filter(|_| is_table)
+                && [from, key, value].into_iter().all(is_object)
+            {
                 pairs.list.push(Pair {
                     table: from,
                     key,

@@ -219,6 +219,18 @@ fn the_value_of_a_weak_map_lives_while_its_key_does() {
 }
 
 #[test]
+fn a_pair_whose_key_is_no_object_is_none() {
+    let mut file = V8File::new();
+    let handles = file.group("(Global handles)");
+    let [table, value] = ["Table", "Value"].map(|name| file.node("object", name, 16));
+    file.edge(handles, "internal", "1", table);
+    let (key, at) = (file.id(file.root()), file.id(table));
+    let name = format!("1 / part of key (a @{key}) -> value (b @9) pair in WeakMap (table @{at})");
+    file.edge(table, "internal", &name, value);
+    assert_eq!(live_objects(&heap_of(&file)).len(), 2);
+}
+
+#[test]
 fn what_is_detached_can_be_asked_for() {
     let mut file = V8File::new();
     let documents = file.group("(Global handles)");

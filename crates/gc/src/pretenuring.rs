@@ -317,7 +317,7 @@ impl HeapInner {
         self.stats.lock().unwrap().pretenuring = *stats;
     }
 
-    /// A full collection took so long, after so many bytes had been handed out in the mature space.
+    /// Notes how long a full collection took, and how many bytes of the mature space had been handed out before it.
     pub(crate) fn note_full(&self, handed_out: usize, time: Duration) {
         if self.config.pretenuring.is_some() {
             self.pretenurer

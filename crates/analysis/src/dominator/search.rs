@@ -173,7 +173,7 @@ impl Search {
         search
     }
 
-    /// Tells objects their numbers, and numbers their parents.
+    /// Writes down the number of each object and the parent of each number.
     fn place(&mut self, parents: &[u32], threads: usize) {
         self.nodes.truncate(parents.len());
         let nodes = &mut self.nodes;

@@ -133,7 +133,7 @@ impl Governor {
         self.pause = self.pause.saturating_sub(1);
     }
 
-    /// A full collection was made after so many bytes.
+    /// Notes how long a full collection took, and how many bytes had been handed out before it.
     pub(crate) fn note_full(&mut self, handed_out: usize, time: Duration) {
         self.mature.note(handed_out as f64, time);
     }

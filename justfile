@@ -63,6 +63,10 @@ bench-layout *ARGS:
 bench-predicates *ARGS:
     cd benches/predicates && cargo run --locked --release -- {{ARGS}}
 
+# Known programs on our heap and with Rc<RefCell>.
+bench-programs *ARGS:
+    cd benches/programs && cargo run --locked --release -- {{ARGS}}
+
 # Readers of dumps, other people's and ours; needs a JDK.
 bench-dumps *ARGS:
     bash benches/dumps/run.sh {{ARGS}}

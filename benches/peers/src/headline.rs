@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::OURS;
+use crate::{ARMED, OURS};
 use crate::report::Row;
 use crate::workload::{Figure, Workload};
 
@@ -55,6 +55,13 @@ pub fn quote(tables: &[(Workload, &[Row])]) -> Vec<Quoted> {
             1,
             &[marksweep],
         ),
+        tables.vs_best(
+            "peers.armed.vs_best",
+            Workload::Mark,
+            &[Figure::FullMs],
+            1,
+            &[ARMED],
+        ),
         tables.nursery_pause(),
         tables.scaling(),
     ];
@@ -87,7 +94,8 @@ impl Tables<'_> {
                 let wanted = rows.iter().copied().filter(|it| is_wanted(it));
                 wanted.min_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
             };
-            let peer = quickest(&|it| !OURS.contains(&it.competitor))?;
+            let is_peer = |it: &Row| it.competitor != ARMED && !OURS.contains(&it.competitor);
+            let peer = quickest(&is_peer)?;
             let mine = quickest(&|it| ours.contains(&it.competitor))?;
             Some(Quoted {
                 id,

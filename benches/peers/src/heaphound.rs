@@ -9,9 +9,12 @@
 //! comes. The nursery counts towards the heap size. Huge pages are asked for in any
 //! case, that being the default.
 
+use std::cell::RefCell;
+
+use ::heaphound::analysis::shape::Profile;
 use ::heaphound::{
-    Collector, Header, Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref, RefArray, Root,
-    Slot,
+    Collector, Deal, Growth, Header, Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref,
+    RefArray, Root, Shapes, Slot,
 };
 
 use crate::Competitor;
@@ -35,21 +38,32 @@ pub const COMPETITORS: &[Competitor] = &[
         supports: |_| true,
         run: |job| run(job, Collector::Generational),
     },
+    Competitor {
+        name: crate::ARMED,
+        about: "this checkout, mark-sweep, with 10,000 objects asserted dead, 15,000 owned, five rules, Cork and ShapeUp",
+        supports: |job| job.workload == Workload::Mark,
+        run: |job| {
+            let heap = fixed_heap(job, Collector::MarkSweep);
+            armed(&heap, job.scale).expect("the heap is large enough")
+        },
+    },
 ];
 
 type Result<T> = std::result::Result<T, OutOfMemory>;
 
+/// A fixed heap size, as for everybody who takes one: it is collected when it is full.
+fn fixed_heap(job: &Job, collector: Collector) -> Heap {
+    Heap::builder()
+        .max_bytes(job.heap_bytes())
+        .initial_bytes(job.heap_bytes())
+        .collector(collector)
+        .collector_threads(job.collector_threads)
+        .build()
+        .expect("the options are in range")
+}
+
 fn run(job: &Job, collector: Collector) -> Outcome {
-    let heap = || {
-        Heap::builder()
-            .max_bytes(job.heap_bytes())
-            // A fixed heap size, as for everybody who takes one: collect when it is full.
-            .initial_bytes(job.heap_bytes())
-            .collector(collector)
-            .collector_threads(job.collector_threads)
-            .build()
-            .expect("the options are in range")
-    };
+    let heap = || fixed_heap(job, collector);
     match job.workload {
         Workload::Mark => mark(&heap(), job.scale),
         Workload::BinaryTrees => binary_trees(heap, job),
@@ -212,6 +226,96 @@ fn mark(heap: &Heap, scale: Scale) -> Result<Outcome> {
     let quarter = start.elapsed();
     checksum.add(1, check(&m, &directories).0);
 
+    Ok(Outcome::new(checksum)
+        .with_time(Figure::FullMs, full)
+        .with_time(Figure::QuarterGarbageMs, quarter)
+        .with_memory(resident, graph.nominal_bytes()))
+}
+
+/// What holds the objects that are asserted to be owned.
+#[derive(Managed)]
+#[repr(C)]
+struct Owner {
+    header: Header,
+    owned: Slot<RefArray<Leaf>>,
+}
+
+/// A class that nothing uses.
+#[derive(Managed)]
+#[repr(C)]
+struct Unused {
+    header: Header,
+}
+
+/// Objects asserted dead before each collection, which are.
+const DEAD: usize = 10_000;
+/// Objects asserted to be owned, which they are at each collection.
+const OWNED: usize = 15_000;
+/// Five rules, which hold. Together they look at all trees, lists and units.
+const RULES: [&str; 5] = [
+    "assertion(forall x: !(x instanceof Unused))",
+    "assertion(forall Unit x: x.tree != null && x.table != null)",
+    "assertion(forall List x: x.next != x)",
+    "assertion(forall Tree x: x.left != null -> x.left != x.right)",
+    "assertion(forall Leaf x: reach[owner](x) -> x != owner)",
+];
+
+/// Full collections as in [`mark`], at which everything is checked that can be.
+fn armed(heap: &Heap, scale: Scale) -> Result<Outcome> {
+    let graph = Graph::new(scale);
+    let mut m = attach(heap);
+    let mut directories = build(&mut m, &graph)?;
+    m.know_class::<Unused>();
+    let owner = {
+        let mut m = m.scope();
+        let owned = m.alloc_refs::<Leaf>(OWNED)?;
+        let owner = m.alloc(OwnerInit { owned: Some(owned) })?;
+        for place in 0..OWNED {
+            let mut m = m.scope();
+            let payload = [0; graph::LEAF_WORDS];
+            let leaf = m.alloc(LeafInit { payload })?;
+            m[owned][place].set(Some(&m[leaf]));
+            m.assert_owned_by(owner, leaf);
+        }
+        m.root(&m[owner])
+    };
+    let mut rules = Vec::new();
+    for text in RULES {
+        let rule = Deal::new(text).bind(&m, "owner", &owner);
+        let registered = rule.register(heap, &mut m, None);
+        rules.push(registered.expect("it is well formed"));
+    }
+    let growth = Growth::new().register(heap, None);
+    let shapes = Shapes::learning(Profile::default()).register(heap, None);
+    // Which structures are recursive is learnt from the first ones.
+    (0..3).for_each(|_| m.collect());
+    let full = {
+        let m = RefCell::new(&mut m);
+        let doom = || {
+            let mut m = m.borrow_mut();
+            for _ in 0..DEAD {
+                let mut m = m.scope();
+                let payload = [0; graph::LEAF_WORDS];
+                let leaf = m.alloc(LeafInit { payload }).expect("room");
+                m.assert_dead(leaf);
+            }
+        };
+        workload::median_prepared(doom, || m.borrow_mut().collect())
+    };
+    let found = heap.findings();
+    assert!(found.is_empty(), "nothing is wrong: {found:?}");
+    let stats = heap.stats();
+    let last = stats.history.back().expect("one just took place");
+    assert!(last.remarks.is_empty(), "it was marked once");
+    let resident = workload::resident_bytes();
+    let mut checksum = check(&m, &directories);
+
+    directories.remove(graph::LOST_PART as usize);
+    let start = Stopwatch::start();
+    m.collect();
+    let quarter = start.elapsed();
+    checksum.add(1, check(&m, &directories).0);
+    drop((rules, growth, shapes));
     Ok(Outcome::new(checksum)
         .with_time(Figure::FullMs, full)
         .with_time(Figure::QuarterGarbageMs, quarter)
@@ -606,7 +710,7 @@ impl<'s> Structures<'s> {
 
     fn advance<'m>(&self, m: &'m Mutator) -> &'m ListNode {
         let cursor = m[self.cursor].next.get().unwrap_or(&m[self.head]);
-        m.assign(self.cursor, cursor);
+        m.set_local(self.cursor, cursor);
         cursor
     }
 
@@ -750,7 +854,7 @@ fn half_lost(heap: &Heap, scale: Scale) -> Result<Outcome> {
     for (class, &table) in tables.iter().enumerate() {
         for (index, slot) in m[table].iter().enumerate() {
             if !sizes::stays(class, index) {
-                slot.set(None);
+                slot.clear();
             }
         }
     }

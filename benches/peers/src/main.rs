@@ -50,6 +50,8 @@ const COMPETITORS: &[&[Competitor]] = &[
 
 /// Our own collectors, to which the others are compared.
 pub const OURS: [&str; 2] = ["heaphound-marksweep", "heaphound-gen"];
+/// Ours once more, with checks of every kind at each collection.
+pub const ARMED: &str = "heaphound-armed";
 
 /// A collector under measurement.
 pub struct Competitor {

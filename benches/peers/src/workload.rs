@@ -431,12 +431,19 @@ pub const TREE_NODE_NOMINAL_BYTES: u64 = 32;
 
 /// Full collections in one process: one to warm up, then the median of up to
 /// five, fewer when they take very long.
-pub fn median_collection(mut collect: impl FnMut()) -> Lap {
+pub fn median_collection(collect: impl FnMut()) -> Lap {
+    median_prepared(|| (), collect)
+}
+
+/// The same, where something is done before each collection that is not part of it.
+pub fn median_prepared(mut prepare: impl FnMut(), mut collect: impl FnMut()) -> Lap {
     const MOST: usize = 5;
     const ENOUGH: Duration = Duration::from_secs(8);
+    prepare();
     collect();
     let mut times: Vec<Lap> = Vec::with_capacity(MOST);
     while times.len() < MOST && times.iter().map(|lap| lap.clock).sum::<Duration>() < ENOUGH {
+        prepare();
         let start = Stopwatch::start();
         collect();
         times.push(start.elapsed());

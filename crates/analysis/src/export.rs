@@ -31,13 +31,20 @@ pub struct Picture<'a> {
     edges: Vec<Edge<'a>>,
 }
 
+/// A class of a graph.
 #[derive(Clone, Debug, Serialize)]
-struct Node<'a> {
-    id: u32,
-    class: &'a str,
-    objects: u64,
-    volume_bytes: u64,
-    roots: u64,
+#[non_exhaustive]
+pub struct Node<'a> {
+    /// What edges know it by.
+    pub id: u32,
+    /// Its name.
+    pub class: &'a str,
+    /// Live objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub volume_bytes: u64,
+    /// References from roots.
+    pub roots: u64,
     /// Of a backbone, how many objects have 0, 1, 2 and more references, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     incoming: Option<Distribution>,
@@ -45,15 +52,21 @@ struct Node<'a> {
     outgoing: Option<Distribution>,
 }
 
+/// An edge of a graph.
 #[derive(Clone, Debug, Serialize)]
-struct Edge<'a> {
+#[non_exhaustive]
+pub struct Edge<'a> {
     /// The node where it starts.
-    source: u32,
-    target: u32,
+    pub source: u32,
+    /// The node where it ends.
+    pub target: u32,
+    /// The slot that it stands for, if it stands for one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    slot: Option<&'a str>,
-    references: u64,
-    volume_bytes: u64,
+    pub slot: Option<&'a str>,
+    /// References that it stands for.
+    pub references: u64,
+    /// The bytes of what they lead to.
+    pub volume_bytes: u64,
 }
 
 impl<'a> Picture<'a> {
@@ -119,6 +132,21 @@ impl<'a> Picture<'a> {
             classes: nodes.collect(),
             edges,
         }
+    }
+
+    /// Returns the name of the graph: `points-from`, `field-wise`.
+    pub fn title(&self) -> &'static str {
+        self.graph
+    }
+
+    /// Returns the classes.
+    pub fn classes(&self) -> &[Node<'a>] {
+        &self.classes
+    }
+
+    /// Returns the edges.
+    pub fn edges(&self) -> &[Edge<'a>] {
+        &self.edges
     }
 
     /// Returns the graph as JSON.

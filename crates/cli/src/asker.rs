@@ -1,21 +1,17 @@
-//! Who asks a heap, and how many threads trace it: `--as` and `--threads`.
+//! Who asks a heap: `--as`.
 
 use heaphound_heap::probe::Probes;
 use heaphound_heap::snapshot::Snapshot;
 
 use crate::names::Names;
 use crate::problem::Problem;
+use crate::threads::threads;
 
 #[derive(clap::Args)]
 pub struct Asker {
     /// The thread that asks: `thread:main` or `main`.
     #[arg(long = "as", value_name = "THREAD", global = true)]
     asker: Option<String>,
-
-    /// How many threads trace the heap; by default, one for each core.
-    #[arg(long, value_name = "N", global = true,
-          value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: Option<u16>,
 }
 
 impl Asker {
@@ -24,21 +20,13 @@ impl Asker {
         self.asker.as_ref().map(|it| names.thread(it)).transpose()
     }
 
-    /// Returns how many threads trace the heap, if that was given.
-    pub fn threads(&self) -> Option<usize> {
-        self.threads.map(usize::from)
-    }
-
     /// Returns the probes of a heap, as this thread asks them.
     pub fn probes<'h>(
         &self,
         heap: &'h Snapshot,
         names: &Names<'h>,
     ) -> Result<Probes<'h, Snapshot>, Problem> {
-        let mut probes = Probes::of(heap);
-        if let Some(threads) = self.threads() {
-            probes = probes.threads(threads);
-        }
+        let probes = Probes::of(heap).threads(threads());
         match self.thread(names)? {
             Some(thread) => Ok(probes.ask_as(thread)?),
             None => Ok(probes),

@@ -77,7 +77,9 @@ impl Bindings {
     pub fn scope<'h>(&self, heap: &'h Snapshot) -> Scope<'h> {
         let statics = heap.roots().iter().map(|(root, _)| root);
         let statics = statics.filter(|root| root.kind == RootKind::Static);
-        let mut scope = Scope::new(heap.classes()).statics(statics.map(|root| root.name.as_str()));
+        let mut scope = Scope::new(heap.classes())
+            .statics(statics.map(|root| root.name.as_str()))
+            .may_be_interfaces(heap.may_be_interfaces());
         for (name, object) in &self.objects {
             scope = scope.bind(name, object.map(|it| heap.class_of(it)));
         }

@@ -1,4 +1,4 @@
-//! What becomes of findings: how they are printed (`--format`), and which of them are known (`--baseline`).
+//! Which findings are known: `--baseline` and what belongs to it.
 //!
 //! A command has these options if it names them in the table of commands. What is known is read before its heap,
 //! so that a mistake in the file is told at once, and compared with what it returns.
@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
-use clap::ValueEnum;
 use heaphound_heap::finding::Known;
 use heaphound_report::{Baseline, Report};
 
@@ -19,10 +18,6 @@ use crate::problem::Problem;
 
 #[derive(clap::Args)]
 pub struct Findings {
-    /// How to print findings; `--json` is the same as `--format json`.
-    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
-    format: Option<Form>,
-
     /// A file of findings that are known (docs/ci.md): they are shown as known, and only others
     /// make the run fail.
     #[arg(long, value_name = "FILE")]
@@ -45,25 +40,7 @@ pub struct Findings {
     strict_baseline: bool,
 }
 
-/// How findings are printed.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// For people.
-    Text,
-    /// One JSON document (docs/findings.schema.json).
-    Json,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// JUnit's XML: a test for each rule.
-    Junit,
-}
-
 impl Findings {
-    /// Returns how to print findings, if that was said.
-    pub fn form(&self) -> Option<Form> {
-        self.format
-    }
-
     /// Reads what is known, if there is a file for it.
     pub fn known(&self) -> Result<Option<Comparison<'_>>, Problem> {
         let Some(path) = &self.baseline else {

@@ -9,6 +9,7 @@ use heaphound_snapshot::{Format, Input, ReadOptions, most_heap_bytes, read_at_mo
 
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Rules and profiles are written by people. What is larger than this was not meant.
 const MOST_TEXT_BYTES: u64 = 64 << 20;
@@ -58,6 +59,7 @@ fn read_with(path: &Path, values: bool, progress: &Progress) -> Result<Snapshot,
     }
     let options = ReadOptions {
         values,
+        threads: threads(),
         ..ReadOptions::default()
     };
     let what = format!("reading {name}");

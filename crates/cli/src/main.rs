@@ -12,11 +12,12 @@
 mod args;
 mod asker;
 mod bindings;
+mod build;
 mod built_in;
 mod commands;
-mod cores;
 mod exit;
 mod findings;
+mod form;
 mod input;
 mod listing;
 mod names;
@@ -26,6 +27,7 @@ mod progress;
 mod signals;
 #[cfg(feature = "parquet")]
 mod tables;
+mod threads;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -58,11 +60,14 @@ fn main() -> ExitCode {
 
 fn run(args: &Args, start: Instant) -> Result<Exit, Problem> {
     args.color.choose();
+    threads::choose(args.threads);
+    let form = args.form()?;
+    output::check(form)?;
     let known = args.command.findings().map(Findings::known).transpose()?;
     let mut report = args.command.run(&Progress::new(args.quiet))?;
     if let Some(known) = known.flatten() {
         report = known.of(args.command.name(), report)?;
     }
-    output::print(args, &report, start.elapsed())?;
+    output::print(args, form, &report, start.elapsed())?;
     Ok(Exit::of(&report))
 }

@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use heaphound_heap::Root;
 use heaphound_heap::class::with_subclasses;
 use heaphound_heap::nearest;
 use heaphound_heap::probe::ProbeError;
 use heaphound_heap::quotes::unquote;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
-use heaphound_heap::spelling::{is_same_class, object_name, root_name};
+use heaphound_heap::spelling::{classes_named, object_name, root_name};
 use heaphound_heap::view::HeapView;
+use heaphound_heap::{ClassId, Root};
 use heaphound_report::json::root_kind;
 
 use crate::problem::Problem;
@@ -33,7 +33,7 @@ pub const HELP: &str = "\
 Names:
   Node#17             an object, as reports name it
   \"Map<K, V>\"#3       the same, in quotes
-  Config              the only instance of a class
+  Config              the only instance of a class; its package may be left out
   Node@1234, @1234    an object of a heap snapshot, as Chrome's tools name it
   static:cache        what a root refers to; also thread:main[2], thread-object:main,
                       handle:src/main.rs:7:5[0]; of a dump: static:shop.Till.open
@@ -89,25 +89,51 @@ impl<'h> Names<'h> {
             return Ok(object(found));
         }
         let (class, number) = split(name);
-        let known =
-            |same: &dyn Fn(&str) -> bool| self.heap.classes().iter().find(|it| same(&it.name));
-        let spelt = known(&|it| it == class).or_else(|| known(&|it| is_same_class(it, class)));
-        let class = spelt.map_or(class, |it| &it.name);
+        let class = match self.classes(class) {
+            Named::None => class,
+            Named::One(_, class) => class,
+            // The number may tell which of them is meant.
+            Named::Several(classes) => {
+                let find = |number| {
+                    classes
+                        .iter()
+                        .filter_map(move |it| self.heap.find(it, number))
+                };
+                let found: Vec<ObjectId> = number.into_iter().flat_map(find).collect();
+                return match found.as_slice() {
+                    [found] => Ok(object(*found)),
+                    _ => Err(several(name, &classes)),
+                };
+            }
+        };
         self.instance(name, class, number).map(object)
+    }
+
+    /// Returns the classes that a name stands for.
+    fn classes(&self, name: &str) -> Named<'h> {
+        let classes = classes_named(self.heap.classes(), name);
+        let names = classes.iter().map(|it| self.heap.class(*it).name.as_str());
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        match names.as_slice() {
+            [] => Named::None,
+            [one] => Named::One(classes, one),
+            _ => Named::Several(names),
+        }
     }
 
     /// Returns all instances of a class and its subclasses, if the name is that of a class; else the
     /// object of that name.
     pub fn instances(&self, name: &str) -> Result<Vec<ObjectId>, Problem> {
         let name = &plain(name);
-        let classes = || self.heap.classes().iter();
-        let exact = classes().find(|it| it.name == *name);
-        let class = exact.or_else(|| classes().find(|it| is_same_class(&it.name, name)));
-        let Some(class) = class else {
-            return self.object(name).map(|it| vec![it]);
+        let classes = match self.classes(name) {
+            Named::None => return self.object(name).map(|it| vec![it]),
+            Named::One(classes, _) => classes,
+            Named::Several(classes) => return Err(several(name, &classes)),
         };
         let mut wanted = vec![false; self.heap.classes().len()];
-        for class in with_subclasses(self.heap.classes(), &[class.id]) {
+        for class in with_subclasses(self.heap.classes(), &classes) {
             wanted[class.0 as usize - 1] = true;
         }
         let objects = self.heap.objects();
@@ -326,6 +352,21 @@ impl<'h> Names<'h> {
         };
         Problem::new(reason).suggest(&nearest(class, classes.chain(roots)))
     }
+}
+
+/// What classes a name stands for.
+enum Named<'h> {
+    None,
+    /// Those of one name.
+    One(Vec<ClassId>, &'h str),
+    /// Those of several names, which are these.
+    Several(Vec<&'h str>),
+}
+
+fn several(name: &str, classes: &[&str]) -> Problem {
+    let some: Vec<String> = classes.iter().take(FEW).map(|it| class_name(it)).collect();
+    let hint = format!("{}{}", some.join(" or "), and_more(classes.len()));
+    Problem::new(format!("`{name}` can be of several classes")).hint(hint)
 }
 
 /// Returns the name of a class as that of its objects begins.

@@ -1,34 +1,46 @@
 //! Prints reports, problems and help, and writes files. Nothing else writes to stdout.
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
 use anstream::{AutoStream, StripStream};
-use heaphound_report::{Report, json, junit, sarif, text};
+use heaphound_report::{Report, html, json, junit, sarif, text};
 use heaphound_snapshot::replace_file;
 
 use crate::args::Args;
-use crate::findings::{Findings, Form};
+use crate::form::Form;
 use crate::problem::Problem;
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
 
+/// Returns an error if a report in a form would not be seen by whom it is for.
+pub fn check(form: Form) -> Result<(), Problem> {
+    match form == Form::Html && io::stdout().is_terminal() {
+        true => Err(Problem::new("a terminal does not show HTML")
+            .hint("write it to a file, `> report.html`, and open that in a browser")),
+        false => Ok(()),
+    }
+}
+
 /// Prints a report.
-pub fn print(args: &Args, report: &Report, took: Duration) -> Result<(), Problem> {
+pub fn print(args: &Args, form: Form, report: &Report, took: Duration) -> Result<(), Problem> {
     let (command, heap) = (args.command.name(), heap_of(args));
-    if args.json && matches!(report, Report::Bytes(_)) {
+    if form == Form::Json && matches!(report, Report::Bytes(_)) {
         return Err(Problem::new("both the heap and `--json` want to print")
             .hint("write the heap to a file"));
     }
-    match form_of(args) {
+    match form {
         Form::Json => print_bytes(json::report(command, &heap, report).as_bytes()),
         Form::Sarif => print_bytes(sarif::report(command, &heap, report).as_bytes()),
         Form::Junit => print_bytes(junit::report(command, &heap, report, took).as_bytes()),
-        Form::Text => match report.verbatim() {
+        Form::Html => print_bytes(html::report(command, &heap, report).as_bytes()),
+        Form::GraphMl => print_bytes(report.graphml().unwrap_or_default().as_bytes()),
+        Form::Text | Form::Dot => match report.verbatim() {
             Some(bytes) => print_bytes(bytes),
             None => print_text(&text::report(&heap, report, width())),
         },
@@ -36,21 +48,14 @@ pub fn print(args: &Args, report: &Report, took: Duration) -> Result<(), Problem
     .map_err(no_stdout)
 }
 
-/// Returns how to print a report.
-fn form_of(args: &Args) -> Form {
-    let chosen = args.command.findings().and_then(Findings::form);
-    chosen.unwrap_or(match args.json {
-        true => Form::Json,
-        false => Form::Text,
-    })
-}
-
 /// Prints why there is no report: to stderr and, for programs, to stdout.
 pub fn print_problem(args: &Args, problem: &Problem, took: Duration) {
     let message = problem.to_string();
     let (command, heap) = (args.command.name(), heap_of(args));
-    let document = match form_of(args) {
-        Form::Text => None,
+    let document = match args.form_of_problem() {
+        Form::Html if io::stdout().is_terminal() => None,
+        Form::Text | Form::Dot | Form::GraphMl => None,
+        Form::Html => Some(html::error(command, &heap, &message)),
         Form::Json => Some(json::error(command, &heap, &message)),
         Form::Sarif => Some(sarif::error(command, &heap, &message)),
         Form::Junit => Some(junit::error(command, &heap, &message, took)),
@@ -69,13 +74,21 @@ pub fn print_usage(error: &clap::Error) -> Result<(), Problem> {
     if !error.use_stderr() {
         return print_text(&message.ansi().to_string()).map_err(no_stdout);
     }
-    if std::env::args_os().any(|word| word == "--json") {
+    if wants_json() {
         let message = message.to_string();
         let message = message.trim_start_matches("error: ").trim_end();
         let _ = print_bytes(json::error("usage", "", message).as_bytes());
     }
     let _ = write(anstream::stderr(), message.ansi().to_string().as_bytes());
     Ok(())
+}
+
+/// Returns whether a command line that has a mistake asks for JSON.
+fn wants_json() -> bool {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let is = |word: &OsString| word == "--json" || word == "--format=json";
+    let pair = |pair: &[OsString]| pair[0] == "--format" && pair[1] == "json";
+    words.iter().any(is) || words.windows(2).any(pair)
 }
 
 /// Returns whether to write a file is to print it.

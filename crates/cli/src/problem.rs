@@ -1,12 +1,15 @@
 //! Why the command could not do its job.
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::path::Path;
 
 use heaphound_analysis::dominator::TooManyEdges;
 use heaphound_deal::diagnostic::Diagnostics;
 use heaphound_heap::probe::ProbeError;
+
+use crate::names::nearest;
 
 /// What went wrong and where, for a person. The exit code is 2.
 #[derive(Debug)]
@@ -31,6 +34,14 @@ impl Problem {
         self
     }
 
+    /// Adds the same, if nothing better is known.
+    pub fn hint_unless_any(self, hint: impl Into<String>) -> Self {
+        match self.hint {
+            Some(_) => self,
+            None => self.hint(hint),
+        }
+    }
+
     /// Adds the names that might have been meant, if there are any.
     pub fn suggest(self, names: &[String]) -> Self {
         match names {
@@ -39,8 +50,13 @@ impl Problem {
         }
     }
 
+    /// A file cannot be read. If it does not exist, names files beside it that might have been meant.
     pub fn cannot_read(file: &Path, error: &io::Error) -> Self {
-        Self::new(format!("cannot read {}: {error}", file.display()))
+        let problem = Self::new(format!("cannot read {}: {error}", file.display()));
+        match error.kind() {
+            io::ErrorKind::NotFound => problem.suggest(&files_like(file)),
+            _ => problem,
+        }
     }
 
     pub fn cannot_write(file: &Path, error: &io::Error) -> Self {
@@ -57,6 +73,26 @@ impl fmt::Display for Problem {
         }
     }
 }
+
+/// Returns the files with names like that of one that does not exist.
+fn files_like(missing: &Path) -> Vec<String> {
+    let folder = match missing.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let Some(wanted) = missing.file_name().map(|it| it.to_string_lossy()) else {
+        return Vec::new();
+    };
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = files.take(MOST_FILES).map(|it| it.file_name());
+    let mut names: Vec<String> = names.map(|it| it.to_string_lossy().into()).collect();
+    names.sort();
+    let shown = |name: &String| missing.with_file_name(name).display().to_string();
+    nearest(&wanted, names.iter().map(|it| (it.as_str(), shown(it))))
+}
+
+/// A folder with more files is not searched to its end.
+const MOST_FILES: usize = 10_000;
 
 /// The hint where a question needs a thread that asks.
 pub const NAME_ASKER: &str = "name one, as in `--as thread:main`";

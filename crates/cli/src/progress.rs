@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use heaphound_report::figures::count;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -54,7 +55,7 @@ impl Progress {
     /// Says how much work quantifiers make before it is begun, if it is much.
     pub fn announce(&self, looks: u64) {
         if looks >= MANY && !self.quiet {
-            let looks = thousands(looks);
+            let looks = count(looks);
             eprintln!("note: the quantifiers look at up to {looks} objects (see --explain)");
         }
     }
@@ -87,17 +88,4 @@ impl Progress {
         bar.finish_and_clear();
         result
     }
-}
-
-/// Returns a number with a comma between each three digits.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::thread;
 
+use console::Term;
 use heaphound_snapshot::abandon_files;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -20,6 +21,11 @@ pub fn watch() {
         thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
                 abandon_files();
+                // The shell's prompt shall not stand behind half of a bar.
+                let terminal = Term::stderr();
+                if terminal.is_term() {
+                    let _ = terminal.clear_line();
+                }
                 // Whoever started the command sees that a signal ended it.
                 let _ = emulate_default_handler(signal);
             }

@@ -19,8 +19,8 @@ mod rule;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use heaphound_heap::class::{short_name, with_subclasses};
-use heaphound_heap::spelling::is_same_class;
+use heaphound_heap::class::with_subclasses;
+use heaphound_heap::spelling::classes_named;
 use heaphound_heap::{ClassId, ClassInfo};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -40,8 +40,9 @@ pub struct Scope<'a> {
     hosts: Vec<(String, Option<ClassId>)>,
     values: Vec<(String, Constant)>,
     sets: Vec<(String, Vec<HostName>)>,
-    /// Static roots whose names have dots, as those of a JVM do: `shop.Till.open`.
-    statics: HashSet<&'a str>,
+    /// The names of all static roots, if they are known.
+    statics: Option<HashSet<&'a str>>,
+    may_be_interfaces: HashSet<ClassId>,
 }
 
 impl<'a> Scope<'a> {
@@ -52,15 +53,24 @@ impl<'a> Scope<'a> {
             hosts: Vec::new(),
             values: Vec::new(),
             sets: Vec::new(),
-            statics: HashSet::new(),
+            statics: None,
+            may_be_interfaces: HashSet::new(),
         }
     }
 
-    /// With static roots. One whose name has dots needs no quotes then: `static:shop.Till.open.size` is the field `size` of
-    /// `static:"shop.Till.open"`, if there is such a root.
+    /// With all static roots. One whose name has dots needs no quotes then: `static:shop.Till.open.size` is the field `size` of
+    /// `static:"shop.Till.open"`, if there is such a root, or a class `shop.Till`, whose static field is null then.
     #[must_use]
     pub fn statics(mut self, names: impl Iterator<Item = &'a str>) -> Self {
-        self.statics.extend(names.filter(|it| it.contains('.')));
+        self.statics = Some(names.collect());
+        self
+    }
+
+    /// With classes that may be interfaces, of a heap that does not say which are. What is said of one is not checked, as if
+    /// the heap did not know it: it has no objects, and whoever implements it may have some.
+    #[must_use]
+    pub fn may_be_interfaces(mut self, classes: impl IntoIterator<Item = ClassId>) -> Self {
+        self.may_be_interfaces.extend(classes);
         self
     }
 
@@ -297,23 +307,7 @@ impl Checker<'_> {
 
     /// The classes of that name: exactly, or without their packages or some of these.
     fn classes_named(&self, name: &str) -> Vec<ClassId> {
-        let classes = self.scope.classes;
-        let exact = classes.iter().filter(|class| class.name == name);
-        let exact: Vec<ClassId> = exact.map(|class| class.id).collect();
-        if !exact.is_empty() {
-            return exact;
-        }
-        let same = classes.iter().filter(|it| is_same_class(&it.name, name));
-        let same: Vec<ClassId> = same.map(|class| class.id).collect();
-        if !same.is_empty() {
-            return same;
-        }
-        let is_end = |class: &ClassInfo| {
-            let package = class.name.strip_suffix(name);
-            package.is_some_and(|it| it.ends_with(['.', ':']) && !it.contains('<'))
-        };
-        let is_named = |class: &&ClassInfo| is_end(class) || short_name(&class.name) == name;
-        classes.iter().filter(is_named).map(|it| it.id).collect()
+        classes_named(self.scope.classes, name)
     }
 
     /// A class by its name, with its subclasses unless it is `only` that one.
@@ -337,6 +331,20 @@ impl Checker<'_> {
                     format!("`{name_of}` is an interface and has no instances of its own");
                 self.wrong(name.span, message);
                 Class::Wrong
+            }
+            Some(&first)
+                if found
+                    .iter()
+                    .all(|it| self.scope.may_be_interfaces.contains(it)) =>
+            {
+                let name_of = &self.class_info(first).name;
+                let message = format!(
+                    "`{name_of}` may be an interface, and the heap does not say what implements it"
+                );
+                let hint = "name the classes that implement it";
+                let diagnostic = Diagnostic::new(name.span, message).hint(hint);
+                self.is_unknown(&name.text, diagnostic);
+                Class::Unknown
             }
             Some(&first) => Class::Known(first, self.with_subclasses(&found, only)),
             None if name.text.is_empty() => Class::Wrong,

@@ -35,7 +35,7 @@ use crate::resolved::{
 };
 use crate::syntax::QuantifierKind;
 use crate::traverse::{Setting, Texts};
-use crate::verdict::{self, Answer, Judge, Unchecked, Verdict, finding_of};
+use crate::verdict::{self, Answer, Judge, Unchecked, Verdict, Ways, finding_of};
 
 /// What a text is evaluated on.
 pub struct Evaluation<'a, V: Readable> {
@@ -314,14 +314,27 @@ pub fn evaluate_all<V: Readable>(evaluations: &[Evaluation<'_, V>]) -> Evaluated
     }
     let texts = Texts::new(&settings);
     let sources: Vec<&str> = evaluations.iter().map(|it| it.text).collect();
-    for traversal in texts.share(&plans) {
-        let outcomes = texts.decide(&traversal, |text| evaluations[text].witnesses);
-        let verdicts = verdict::judge(&texts, &sources, &traversal, &outcomes);
+    let witnesses = |text: usize| evaluations[text].witnesses;
+    let decided: Vec<_> = texts
+        .share(&plans)
+        .into_iter()
+        .map(|traversal| {
+            let outcomes = texts.decide(&traversal, witnesses);
+            (traversal, outcomes)
+        })
+        .collect();
+    let rules = decided.iter().flat_map(|(traversal, outcomes)| {
+        let rules = traversal.rules.iter().copied();
+        rules.zip(outcomes)
+    });
+    let ways = Ways::to_shown(&texts, rules, witnesses);
+    for (traversal, outcomes) in decided {
+        let verdicts = verdict::judge(&texts, &sources, &traversal, &outcomes, ways.as_ref());
         let rules = traversal.rules.iter().zip(outcomes.iter().zip(verdicts));
         for (&(text, place), (outcome, verdict)) in rules {
             let mut judged = judged(verdict);
             if evaluations[text].witnesses {
-                let judge = Judge::new(&settings[text], sources[text]);
+                let judge = Judge::new(&settings[text], sources[text]).with_ways(ways.as_ref());
                 let rule = &evaluations[text].resolved.rules[place];
                 judged.notes = judge.witnesses(rule, outcome);
             }

@@ -25,7 +25,7 @@
 //!
 //! On a heap: what the names stand for ([`bind`]), where paths lead ([`interpret`]),
 //! what expressions come to ([`expr`]), what GC assertions say ([`gc`]), all of it at once
-//! ([`evaluate`]). Without a heap: what a text must be about ([`infer`]).
+//! ([`evaluate`]), and what that says if the heap is not whole ([`part`]). Without a heap: what a text must be about ([`infer`]).
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -44,6 +44,7 @@ pub mod infer;
 pub mod interpret;
 mod lexer;
 pub mod parse;
+pub mod part;
 pub mod plan;
 pub mod predicate;
 pub mod resolved;

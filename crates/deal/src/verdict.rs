@@ -115,18 +115,72 @@ impl<O: Copy> Answer<O> {
     }
 }
 
+/// The ways to what reports show of several rules, by one search: see [`Reached::nearest`].
+pub struct Ways<'v, V: Readable>(Reached<'v, V>);
+
+impl<'v, V: Readable> Ways<'v, V> {
+    /// Ways to the nearest of each group of objects.
+    fn to(view: &'v V, groups: &[&[V::Object]]) -> Self {
+        let mut visits = view.visits();
+        let everywhere = Search::everywhere();
+        Self(Reached::nearest(
+            view,
+            &mut visits,
+            &everywhere,
+            groups,
+            MOST_SHOWN,
+        ))
+    }
+
+    /// Ways to what is shown of the rules that some traversals have decided: of those that fail, and with `witnesses`
+    /// also of those that hold. None if nothing is shown.
+    pub fn to_shown<'o>(
+        texts: &Texts<'_, 'v, V>,
+        decided: impl Iterator<Item = ((usize, usize), &'o Outcome<V::Object>)>,
+        witnesses: impl Fn(usize) -> bool,
+    ) -> Option<Self>
+    where
+        V::Object: 'o,
+    {
+        let mut groups: Vec<&[V::Object]> = Vec::new();
+        for ((text, place), outcome) in decided {
+            let program = &texts.setting(text).resolved.rules[place].program;
+            let Statement::Assertion(_, formula) = &program.statement else {
+                continue;
+            };
+            let is_shown = match outcome.holds(program) {
+                Some(true) => witnesses(text),
+                Some(false) => true,
+                None => false,
+            };
+            if is_shown {
+                let mut blamed = Vec::new();
+                outcome.blame(formula, &mut blamed);
+                groups.extend(blamed.iter().map(|id| &outcome.found[id.0 as usize][..]));
+            }
+        }
+        let any = groups.iter().any(|it| !it.is_empty());
+        any.then(|| Self::to(texts.setting(0).view, &groups))
+    }
+}
+
 /// Judges the rules of a traversal by what was found out about them: one verdict for each.
 /// `sources` are what the texts were made of.
-pub fn judge<V: Readable>(
-    texts: &Texts<'_, '_, V>,
+pub fn judge<'v, V: Readable>(
+    texts: &Texts<'_, 'v, V>,
     sources: &[&str],
     traversal: &Traversal<V::Object>,
     outcomes: &[Outcome<V::Object>],
+    ways: Option<&Ways<'v, V>>,
 ) -> Vec<Verdict<V::Object>> {
     let rules = traversal.rules.iter().zip(outcomes);
     let verdicts = rules.map(|(&(text, place), outcome)| {
         let setting = texts.setting(text);
-        let judge = Judge::new(setting, sources[text]);
+        // There is nothing to say of a rule that holds, as most do.
+        if outcome.holds(&setting.resolved.rules[place].program) == Some(true) {
+            return Verdict::Holds;
+        }
+        let judge = Judge::new(setting, sources[text]).with_ways(ways);
         judge.rule(
             &traversal.relations,
             &setting.resolved.rules[place],
@@ -141,6 +195,8 @@ pub(crate) struct Judge<'j, 'a, V: Readable> {
     pub(crate) setting: &'j Setting<'a, V>,
     text: &'j str,
     pub(crate) ground: Ground<'a, V::Fields<'a>>,
+    /// Ways to what it shows, if they were found before.
+    ways: Option<&'j Ways<'a, V>>,
 }
 
 impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
@@ -149,7 +205,14 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
             setting,
             text,
             ground: setting.ground(),
+            ways: None,
         }
+    }
+
+    /// With the ways to what it will show.
+    pub(crate) fn with_ways(mut self, ways: Option<&'j Ways<'a, V>>) -> Self {
+        self.ways = ways;
+        self
     }
 
     fn rule(
@@ -235,15 +298,26 @@ impl<'j, 'a, V: Readable> Judge<'j, 'a, V> {
         };
         finding.notes.push(format!("{what} `{text}`"));
         let view = self.setting.view;
-        let mut visits = view.visits();
-        let reached = Reached::new(view, &mut visits, &Search::everywhere(), found);
+        let own;
+        let Ways(reached) = match self.ways {
+            Some(ways) => ways,
+            None => {
+                own = Ways::to(view, &[found]);
+                &own
+            }
+        };
         let in_relation = |object| Some(self.way(relation?, &[], Some(object))?.0);
         let mut order: Vec<_> = found
             .iter()
             .map(|&object| (reached.order(object).unwrap_or(u32::MAX), object))
             .collect();
-        order.sort_unstable();
-        for &(_, object) in order.iter().take(MOST_SHOWN) {
+        // The nearest of all: those that the search did not come to are farther away.
+        let shown = order.len().min(MOST_SHOWN);
+        if shown < order.len() {
+            order.select_nth_unstable(shown);
+        }
+        order[..shown].sort_unstable();
+        for &(_, object) in &order[..shown] {
             finding.objects.push(named(view, object));
             if let Some(path) = in_relation(object).or_else(|| reached.path(object)) {
                 let shown = self.values(quantifier, object);

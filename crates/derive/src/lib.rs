@@ -1,5 +1,5 @@
-//! `#[derive(Managed)]`, `#[derive(Interface)]` and `#[derive(Plain)]`, see the traits of the same
-//! names; and `deal!`.
+//! `#[managed]`, `#[derive(Managed)]`, `#[derive(Interface)]` and `#[derive(Plain)]`, see the traits of the
+//! same names; and `deal!`.
 
 use proc_macro::TokenStream;
 
@@ -10,16 +10,23 @@ mod plain;
 
 /// Makes a struct a class of managed objects.
 ///
-/// The struct is `#[repr(C)]` and its first field is a `Header`, or its superclass with
-/// `#[managed(superclass)]`. The other fields are references (`Ref`, `Slot`, `WeakSlot`,
-/// arrays of `Slot`), plain data (numbers, `bool`, `char`, `Plain` enums; in a `Var` if it
-/// changes), or Rust memory that the object owns (`String`, `Vec` and the like as they
-/// are, any other type with `#[managed(owned)]`).
+/// ```ignore
+/// #[managed]
+/// struct Node {
+///     value: u64,
+///     next: Slot<Node>,
+/// }
+/// ```
 ///
-/// For `Node` it also writes `NodeInit`, from which `Mutator::alloc` makes an
-/// instance: the same fields but for the header, references as locals.
+/// Its fields are references (`Ref`, `Slot`, `WeakSlot`, arrays of `Slot`), plain data (numbers, `bool`, `char`, `Plain` enums,
+/// arrays of these; in a `Var` if it changes), or Rust memory that the object owns (`String`, `Vec` and the
+/// like as they are, any other type with `#[managed(owned)]`). The first may be its superclass, with
+/// `#[managed(superclass)]`.
 ///
-/// `#[managed(name = "…")]` on the struct gives the class another name in reports.
+/// It adds what every object begins with, a header, and `#[repr(C)]`. For `Node` it also writes `NodeInit`, from
+/// which `Mutator::alloc` makes an instance: the same fields, references as locals.
+///
+/// `#[managed(name = "…")]` gives the class another name in reports.
 /// `#[managed(implements(Serializable, Closeable))]` names the interfaces that it implements.
 /// `#[managed(caption)]` on a field makes reports show it beside the names of instances,
 /// `Window#2 (title="preferences")`: plain data, or a reference to a string.
@@ -29,6 +36,16 @@ mod plain;
 /// its class, any other by the name of its type without modules, a constant by its value.
 /// Where several types of a heap have the same name, each is called by its path:
 /// `shop::Node` and `bank::Node`.
+#[proc_macro_attribute]
+pub fn managed(arguments: TokenStream, input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    managed::expand_attribute(arguments.into(), input)
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Makes a struct a class of managed objects, as [`macro@managed`] does, without adding anything to it: it
+/// is `#[repr(C)]`, and its first field is a `Header`, or its superclass with `#[managed(superclass)]`.
 #[proc_macro_derive(Managed, attributes(managed))]
 pub fn derive_managed(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

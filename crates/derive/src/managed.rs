@@ -1,16 +1,63 @@
-//! `#[derive(Managed)]`: reads a struct. What becomes of it is in a macro of the heap's crate, `raw/objects/derived.rs`,
-//! with all that is `unsafe`.
+//! `#[managed]` and `#[derive(Managed)]`: read a struct. What becomes of it is in a macro of the heap's crate,
+//! `raw/objects/derived.rs`, with all that is `unsafe`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{
-    Data, DeriveInput, Error, Field, Fields, GenericParam, Generics, Ident, Result, Type,
-    TypeParam, TypeParamBound, WherePredicate,
+    Attribute, Data, DeriveInput, Error, Field, Fields, GenericParam, Generics, Ident, Result,
+    Type, TypeParam, TypeParamBound, WherePredicate,
 };
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     Ok(Class::parse(input)?.class())
+}
+
+/// Expands `#[managed(arguments)]`: the struct with the header and the representation that it needs, and its class.
+pub(crate) fn expand_attribute(
+    arguments: TokenStream,
+    mut input: DeriveInput,
+) -> Result<TokenStream> {
+    if crate::has_repr(&input, "C")? {
+        return Err(Error::new_spanned(
+            &input.ident,
+            "`#[managed]` adds `#[repr(C)]` itself",
+        ));
+    }
+    input.attrs.push(syn::parse_quote!(#[repr(C)]));
+    input.attrs.push(syn::parse_quote!(#[managed(#arguments)]));
+    if let Data::Struct(data) = &mut input.data
+        && let Fields::Named(fields) = &mut data.fields
+        && !fields.named.first().is_some_and(is_superclass)
+    {
+        let header = syn::parse_quote!(__header: ::heaphound::Header);
+        fields.named.insert(0, header);
+    }
+    let class = expand(&input)?;
+    // What was read is gone: these attributes have no meaning to the compiler.
+    input.attrs.retain(|it| !is_ours(it));
+    if let Data::Struct(data) = &mut input.data {
+        for field in &mut data.fields {
+            field.attrs.retain(|it| !is_ours(it));
+        }
+    }
+    Ok(quote!(#input #class))
+}
+
+fn is_ours(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("managed")
+}
+
+/// Whether a field is marked as the superclass. Mistakes in its attributes are told later.
+fn is_superclass(field: &Field) -> bool {
+    let mut found = false;
+    for attribute in field.attrs.iter().filter(|it| is_ours(it)) {
+        let _ = attribute.parse_nested_meta(|meta| {
+            found |= meta.path.is_ident("superclass");
+            Ok(())
+        });
+    }
+    found
 }
 
 struct Class<'a> {
@@ -57,11 +104,7 @@ impl<'a> Class<'a> {
         };
         let mut name_in_reports = input.ident.unraw().to_string();
         let mut interfaces = Vec::new();
-        for attribute in input
-            .attrs
-            .iter()
-            .filter(|it| it.path().is_ident("managed"))
-        {
+        for attribute in input.attrs.iter().filter(|it| is_ours(it)) {
             let parsed = attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("name") {
                     name_in_reports = meta.value()?.parse::<syn::LitStr>()?.value();
@@ -80,11 +123,7 @@ impl<'a> Class<'a> {
         for field in &fields.named {
             let name = field.ident.as_ref().expect("fields are named");
             let (mut owned, mut extends, mut caption) = (false, false, false);
-            for attribute in field
-                .attrs
-                .iter()
-                .filter(|it| it.path().is_ident("managed"))
-            {
+            for attribute in field.attrs.iter().filter(|it| is_ours(it)) {
                 let parsed = attribute.parse_nested_meta(|meta| {
                     if meta.path.is_ident("owned") {
                         owned = true;

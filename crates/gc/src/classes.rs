@@ -11,8 +11,8 @@
 use std::any::TypeId;
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use heaphound_heap::class::{self, Elements, short_name};
 use heaphound_heap::sync::Mutex;
@@ -20,7 +20,7 @@ use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
 use crate::casts::Casts;
 use crate::interface::{InterfaceDescriptor, interface_info};
-use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Shape, Trace};
+use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Pinned, Root, Shape, Trace};
 
 /// A class of one heap.
 pub(crate) struct Class {
@@ -83,6 +83,8 @@ pub(crate) struct Classes {
     chunks: [OnceLock<Box<[OnceLock<Class>]>>; 20],
     casts: Casts,
     names: Mutex<Names>,
+    /// What was known of all of them when somebody asked last.
+    infos: Mutex<Arc<[ClassInfo]>>,
 }
 
 #[derive(Default)]
@@ -98,8 +100,28 @@ struct Names {
     last_number: HashMap<String, usize>,
 }
 
+/// Panics if an object would own roots. What a root keeps alive stays for as long as the root does, so that a cycle that
+/// leads through one is never freed. Only what the type of a field names is seen: a struct of the program's own
+/// may hide roots.
+fn refuse_roots(class: &str, descriptor: &Descriptor) {
+    let roots = [
+        std::any::type_name::<Root<()>>(),
+        std::any::type_name::<Pinned<()>>(),
+    ];
+    let roots = roots.map(|it| it.trim_end_matches("()>"));
+    for field in descriptor.fields {
+        let held = (field.type_name)();
+        assert!(
+            field.kind != FieldKind::Owned || !roots.iter().any(|it| held.contains(it)),
+            "field `{}` of class `{class}` holds roots ({held}): what they refer to would never be freed. Use a \
+             `Slot`, a `RefArray` or a `GcVec`, or `Weak` handles",
+            field.name,
+        );
+    }
+}
+
 /// The heap has as many classes as a header can name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TooManyClasses;
 
 impl std::fmt::Display for TooManyClasses {
@@ -116,6 +138,7 @@ impl Classes {
             chunks: Default::default(),
             casts: Casts::new(),
             names: Mutex::default(),
+            infos: Mutex::new(Arc::new([])),
         }
     }
 
@@ -143,6 +166,19 @@ impl Classes {
         (1..=self.count() as u32).map(|id| self.get(ClassId(id)))
     }
 
+    /// What is known of all classes, in the order of their ids. The same list, until there are others or one
+    /// has another name: names change only when a class is added.
+    pub(crate) fn infos(&self) -> Arc<[ClassInfo]> {
+        // Whoever adds a class has the lock, too.
+        let names = self.names.lock().unwrap();
+        let mut infos = self.infos.lock().unwrap();
+        if infos.len() != names.count {
+            let ids = 1..=names.count as u32;
+            *infos = ids.map(|id| self.get(ClassId(id)).info.clone()).collect();
+        }
+        infos.clone()
+    }
+
     /// The class of a Rust type, made if this is its first use.
     pub(crate) fn of(&self, descriptor: &'static Descriptor) -> Result<ClassId, TooManyClasses> {
         let key = (descriptor.type_id)();
@@ -153,6 +189,7 @@ impl Classes {
         let interfaces = self.interfaces(descriptor.interfaces)?;
         // The program's own code may have a say in them, and may ask for classes.
         let (name, path) = ((descriptor.name)(), (descriptor.path)());
+        refuse_roots(&name, descriptor);
         let mut names = self.names.lock().unwrap();
         if let Some(&id) = names.typed.get(&key) {
             return Ok(id);

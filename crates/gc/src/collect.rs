@@ -136,6 +136,8 @@ pub(crate) struct Request<'r> {
     pub(crate) check: Option<&'r mut dyn Check>,
     /// What it costs to leave it out.
     pub(crate) loss: Loss,
+    /// Whether it takes the place of one that would come of itself: what it frees is swept as it is needed.
+    pub(crate) in_place: bool,
 }
 
 impl Request<'_> {
@@ -149,6 +151,7 @@ impl Request<'_> {
                 Cause::Allocation | Cause::Zeal | Cause::OutOfMemory => Loss::Delay,
                 Cause::Request => Loss::Panic,
             },
+            in_place: false,
         }
     }
 }
@@ -342,7 +345,7 @@ impl HeapInner {
         }
         collector.handed_out = self.space.handed_out.load(Relaxed);
         for shared in self.mutators.lock().unwrap().iter() {
-            shared.epoch.set(self.space.epoch());
+            shared.set_epoch(self.space.epoch());
         }
         if self.config.zeal.is_some() {
             self.verify((stats.kind == Kind::Full).then_some(stats.marked_objects));
@@ -388,7 +391,11 @@ impl HeapInner {
         collector.live_bytes = marked.bytes;
         stats.marked_objects = marked.objects;
         stats.marked_bytes = marked.bytes;
-        let is_swept = self.sweep(collector, request.cause, request.bytes, stats);
+        let sweeps_for = match request.in_place {
+            true => Cause::Allocation,
+            false => request.cause,
+        };
+        let is_swept = self.sweep(collector, sweeps_for, request.bytes, stats);
         stats.fullness = self.fullness(marked.bytes, is_swept);
         self.pruning.note_fullness(stats.fullness);
         let live_bytes = marked.bytes + self.space.external();

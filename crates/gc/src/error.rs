@@ -8,8 +8,27 @@ use std::sync::Arc;
 use crate::pruning::Pruned;
 use crate::waits::CalledOff;
 
+/// Errors are shown by `{:?}` as by `{}`: what `main` returns, and what `unwrap` panics with, is printed so.
+macro_rules! shown_as_messages {
+    ($($error:ty),*) => {$(
+        impl fmt::Debug for $error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+shown_as_messages!(
+    BuildError,
+    AttachError,
+    OutOfMemory,
+    Invalidated,
+    InvalidationOff,
+    crate::ClassError,
+    crate::TooManyClasses
+);
+
 /// A heap could not be built.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The options do not go together.
@@ -39,7 +58,7 @@ impl std::error::Error for BuildError {
 }
 
 /// A thread could not attach to a heap.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttachError {
     /// The thread has a mutator of this heap already, of this name, and it is not
@@ -82,7 +101,7 @@ pub struct ClassShare {
 }
 
 /// Memory was asked for beyond `max_bytes`, and a full collection has not helped.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OutOfMemory(pub(crate) Box<Shortage>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -215,7 +234,7 @@ impl fmt::Display for OutOfMemory {
 impl std::error::Error for OutOfMemory {}
 
 /// The reference was invalidated: it refers to no object any more.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Invalidated {
     pub(crate) class: Arc<str>,
     pub(crate) reason: Why,
@@ -307,7 +326,7 @@ impl From<Pruned> for Invalidated {
 }
 
 /// References cannot be invalidated in a heap that was not built for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct InvalidationOff;
 
 impl fmt::Display for InvalidationOff {

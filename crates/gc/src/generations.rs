@@ -195,7 +195,7 @@ impl HeapInner {
         }
         young.drain();
         young.settle_weak();
-        self.promote_samples(ground, &young.samples);
+        self.promote_samples(&young.samples);
         for raw in watched.young.droppables.drain(..) {
             match young.survivor(raw) {
                 Some(to) => watched.old.droppables.push(to),

@@ -79,6 +79,8 @@ pub(crate) struct HeapInner {
     pub(crate) over_limit: AtomicBool,
     /// The last visited mark that was given out; see `raw/views/asked.rs`.
     pub(crate) last_visit: AtomicU8,
+    /// Whether rules looked at many of the objects when they did last: what is the quicker way to show them.
+    pub(crate) shows_many: AtomicBool,
     /// Which of two marks stands for "forgotten".
     pub(crate) forgotten: AtomicU8,
 }
@@ -152,6 +154,7 @@ impl Heap {
             nursery_cycle: AtomicU32::new(0),
             over_limit: AtomicBool::new(false),
             last_visit: AtomicU8::new(0),
+            shows_many: AtomicBool::new(false),
             forgotten: AtomicU8::new(0),
             config,
         });
@@ -364,8 +367,13 @@ impl crate::raw::Mutator<'_> {
 
     /// Returns the classes that the heap has by now: those of which something was allocated or said.
     pub fn classes(&self) -> Vec<heaphound_heap::ClassInfo> {
-        let classes = self.heap.classes.iter();
-        classes.map(|class| class.info.clone()).collect()
+        self.shared_classes().to_vec()
+    }
+
+    /// Returns the same list as before while the classes are the same, which so can be found out at once.
+    #[doc(hidden)]
+    pub fn shared_classes(&self) -> std::sync::Arc<[heaphound_heap::ClassInfo]> {
+        self.heap.classes.infos()
     }
 
     /// Makes a class known to the heap before anything of it is allocated, so that rules can

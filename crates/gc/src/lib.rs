@@ -57,9 +57,10 @@ pub use pruning::{PruneWhen, Pruned, Pruning, PruningPolicy, PruningState};
 pub use raw::derived;
 pub use raw::{
     Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
-    Header, Init, Instance, Local, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, Owned,
-    Pinned, Plain, PlainArray, PlainCell, PlainData, Ref, RefArray, Root, Shape, Slot, Static,
-    StoppedHeap, StoppedVisits, Str, Subject, Unmarked, Var, Weak, WeakMap, WeakSlot,
+    Header, Init, Instance, Keep, Keepable, Kept, Local, Managed, Marked, MarkedHeap, Mutator,
+    Object, ObjectId, One, OptionalReference, Owned, Pinned, Plain, PlainArray, PlainCell,
+    PlainData, Ref, RefArray, Reference, Root, Shape, Slot, Static, StoppedHeap, StoppedVisits,
+    Str, Subject, Unmarked, Var, Weak, WeakMap, WeakSlot, keep,
 };
 pub use sampling::Sampling;
 pub use sites::{AllocationSite, ProgramSite, SitePhase};

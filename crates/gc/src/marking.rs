@@ -20,16 +20,16 @@ use heaphound_heap::trace::{Examiner, Filter, Phase, Showing, Traced, Visit};
 
 use crate::check::{Graph, Instances, Needs, RunningChecks, Sift, Stale};
 use crate::heap::HeapInner;
-use crate::raw::marking::counters::{Beside, ClassCounter, Counter, Counts, Setup};
+use crate::raw::marking::counters::{Beside, ClassCounter, Counter, Counts, Setup, Shown};
 use crate::raw::marking::mark::{Ground, Marked, Start, Visitor, mark};
-use crate::raw::marking::marker::{Ageing, Doom, Marker, SeriesMark};
+use crate::raw::marking::marker::{Ageing, Doom, Marker, SeriesMark, tags_matter};
 use crate::raw::marking::sieve::{self, Frontier, Mesh, NEVER, Sieve, Sifting};
 use crate::raw::marking::stale_counter::StaleCounter;
 use crate::raw::marking::summary_counter::Summing;
 use crate::raw::marking::weak::{self, Waiting};
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::objects::header::Epoch;
-use crate::raw::views::asked::{Owed, Ridden, shown_traces};
+use crate::raw::views::asked::{Owed, Ridden, shown_traces, watched_traces};
 use crate::raw::{EdgeType, ObjectId, Raw};
 
 /// What lives, and what was counted of it.
@@ -130,14 +130,20 @@ impl HeapInner {
         shapes: bool,
         before: Before<'_, '_, '_>,
     ) -> Marking<'h> {
-        let marker = Ageing::new(ground.epoch, stale.nth);
+        let tags = tags_matter(stale.nth);
         let counts = needs.graph != Graph::Nothing || needs.instances != Instances::OfNone;
         if let Some((Sift::Weigh, mesh)) = &stale.sift
             && !counts
             && !needs.sharing
         {
-            return self.weigh(ground, marker, setup, before, mesh);
+            let run = match tags {
+                true => Self::weigh::<true>,
+                false => Self::weigh::<false>,
+            };
+            return run(self, ground, stale.nth, setup, before, mesh);
         }
+        // The rarer forms tag always: one too many costs a little time.
+        let marker = Ageing::<true>::new(ground.epoch, stale.nth);
         if let Some((sift, mesh)) = &stale.sift {
             let run = match (needs.graph, shapes) {
                 (Graph::Nothing, _) => Self::sift_as::<ClassCounter<true, true>>,
@@ -147,10 +153,14 @@ impl HeapInner {
             return run(self, ground, marker, setup, before, *sift, mesh);
         }
         let run = match (needs.graph, &needs.instances, needs.sharing) {
-            (Graph::Nothing, Instances::OfNone, false) => Self::mark_as::<(), Ageing>,
-            (Graph::Nothing, ..) => Self::mark_as::<ClassCounter<true, true>, Ageing>,
-            _ if shapes => Self::mark_as::<Summing<'h, true, true>, Ageing>,
-            _ => Self::mark_as::<Summing<'h, true, false>, Ageing>,
+            (Graph::Nothing, Instances::OfNone, false) if !tags => {
+                let marker = Ageing::<false>::new(ground.epoch, stale.nth);
+                return self.mark_as::<(), Ageing<false>>(ground, marker, setup, before);
+            }
+            (Graph::Nothing, Instances::OfNone, false) => Self::mark_as::<(), Ageing<true>>,
+            (Graph::Nothing, ..) => Self::mark_as::<ClassCounter<true, true>, Ageing<true>>,
+            _ if shapes => Self::mark_as::<Summing<'h, true, true>, Ageing<true>>,
+            _ => Self::mark_as::<Summing<'h, true, false>, Ageing<true>>,
         };
         run(self, ground, marker, setup, before)
     }
@@ -170,15 +180,16 @@ impl HeapInner {
 
     /// Sets stale references aside while all else is marked: the closure of what is in use. Then what hangs on them
     /// is marked, too, type by type. The quick form of [`sift_as`](Self::sift_as), for [`Sift::Weigh`].
-    fn weigh<'h>(
+    fn weigh<'h, const TAGS: bool>(
         &'h self,
         ground: Ground<'h>,
-        marker: Ageing,
+        nth: Option<u64>,
         setup: &'h Setup,
         before: Before<'_, '_, '_>,
         mesh: &'h Mesh,
     ) -> Marking<'h> {
-        let mut phases = Phases::<StaleCounter<'h>, Ageing>::new(self, ground, marker, setup);
+        let marker = Ageing::<TAGS>::new(ground.epoch, nth);
+        let mut phases = Phases::<StaleCounter<'h>, _>::new(self, ground, marker, setup);
         phases = phases.before_roots(setup, before);
         phases.counters.iter_mut().for_each(|it| it.begin(mesh));
         phases.mark_roots();
@@ -212,13 +223,13 @@ impl HeapInner {
     fn sift_as<'h, C: Counter<'h>>(
         &'h self,
         ground: Ground<'h>,
-        marker: Ageing,
+        marker: Ageing<true>,
         setup: &'h Setup,
         before: Before<'_, '_, '_>,
         sift: Sift,
         mesh: &'h Mesh,
     ) -> Marking<'h> {
-        let mut phases = Phases::<Sieve<'h, C, Ageing>, Ageing>::new(self, ground, marker, setup);
+        let mut phases = Phases::<Sieve<'h, C, Ageing<true>>, _>::new(self, ground, marker, setup);
         phases = phases.before_roots(setup, before);
         let (ground, marker) = (phases.ground, phases.marker);
         for sieve in &mut phases.counters {
@@ -269,8 +280,24 @@ impl HeapInner {
 
     /// Marks what has another life until its finalizer has run. Nobody counts.
     pub(crate) fn mark_finalizable(&self, ground: Ground<'_>, objects: Vec<Raw>) -> Marked {
+        match self.config.pruning {
+            None => self.mark_revived(ground, ground.epoch, objects),
+            Some(_) => {
+                // A finalizer uses its object, and may keep it; what hangs on it has its tags as all else.
+                objects.iter().for_each(|&raw| self.refresh(raw));
+                self.mark_revived(ground, Ageing::<true>::new(ground.epoch, None), objects)
+            }
+        }
+    }
+
+    fn mark_revived<M: CollectionMarker>(
+        &self,
+        ground: Ground<'_>,
+        marker: M,
+        objects: Vec<Raw>,
+    ) -> Marked {
         let setup = Setup::default();
-        let mut phases = Phases::<(), Epoch>::new(self, ground, ground.epoch, &setup);
+        let mut phases = Phases::<(), M>::new(self, ground, marker, &setup);
         phases.drain(objects.into_iter().map(Start::from).collect());
         phases.waiting.finish(ground);
         phases.marked
@@ -308,7 +335,7 @@ impl CollectionMarker for Epoch {
     }
 }
 
-impl CollectionMarker for Ageing {
+impl<const TAGS: bool> CollectionMarker for Ageing<TAGS> {
     fn at(self, epoch: Epoch) -> Self {
         Ageing::at(self, epoch)
     }
@@ -363,6 +390,11 @@ impl<'h, C: Counter<'h>, M: CollectionMarker> Phases<'h, C, M> {
         let lives = |raw| weak::is_marked(ground, raw);
         let doomed = self.heap.pruning.take_dead_tainted(lives);
         self.doom(doomed.into_iter().map(Start::from).collect());
+        if M::AGES {
+            // It may be written somewhere before anybody reads it: see `tags_matter`.
+            let roots = self.root_targets();
+            roots.iter().for_each(|&raw| self.heap.refresh(raw));
+        }
         self.waiting.finish(self.ground);
         Marking {
             marked_by_checks: self.marked_by_checks,
@@ -378,7 +410,7 @@ impl<'h, C: Counter<'h>, M: CollectionMarker> Phases<'h, C, M> {
     /// The last phase: from the roots, and from what earlier ones have set aside.
     fn mark_roots(&mut self) {
         let mut starts = self.root_targets();
-        if M::TAGS {
+        if M::AGES {
             // What a root refers to is in use.
             starts.iter().for_each(|&raw| self.heap.refresh(raw));
         }
@@ -519,7 +551,61 @@ impl<'h, C: Counter<'h>, M: CollectionMarker> Phases<'h, C, M> {
             objects: self.marked.objects - before,
         }
     }
+
+    /// As [`show`](Self::show), where nothing is counted.
+    fn show_alone<'v, K: Marker, const FEW: bool, const OVERLAPS: bool>(
+        &mut self,
+        phase: &Phase<ObjectId<'v>>,
+        marker: K,
+        holds_values: &dyn Fn(Raw) -> bool,
+        examiners: &mut [&mut dyn Examiner<ObjectId<'v>>],
+    ) -> Traced {
+        let wants = |class| examiners.iter().any(|it| it.wants(class));
+        let traces = match FEW {
+            true => watched_traces(self.ground.traces, wants),
+            false => shown_traces(self.ground.traces, wants),
+        };
+        let ground = Ground {
+            traces: &traces,
+            ..self.ground
+        };
+        let starts = phase.starts.iter().map(|it| Start::from(it.raw()));
+        let mut starts: Vec<Start<()>> = starts.collect();
+        let mut visitors: Vec<Shown<'_, 'v, FEW, OVERLAPS>> = examiners
+            .iter_mut()
+            .map(|examiner| Shown::new(Showing::new(&mut **examiner, phase)))
+            .collect();
+        let before = self.marked.objects;
+        while !starts.is_empty() {
+            let drained = mark(ground, marker, &starts, visitors);
+            visitors = drained.visitors;
+            let aside = drained.aside.into_iter();
+            self.aside.extend(aside.map(|it| Start::from(it.to)));
+            let mut marked = drained.marked;
+            starts.clear();
+            // As above.
+            marked.ephemerons.retain(|&ephemeron| {
+                let holds = holds_values(ephemeron);
+                if holds {
+                    weak::dependents(ground, ephemeron, &mut visitors[0], &mut starts);
+                }
+                !holds
+            });
+            self.marked = std::mem::take(&mut self.marked).plus(marked);
+        }
+        let shown: usize = visitors.into_iter().map(|it| it.showing.finish()).sum();
+        let objects = self.marked.objects - before;
+        // A phase in which nothing is tested tells nothing of the others.
+        if traces != self.ground.traces {
+            let shows_many = shown > objects / MANY;
+            self.heap.shows_many.store(shows_many, Relaxed);
+        }
+        Traced { objects }
+    }
 }
+
+/// If more than one of this many objects is shown, the loop tests each object for it.
+const MANY: usize = 8;
 
 impl<'h, C: Counter<'h>, M: CollectionMarker> Ridden for Phases<'h, C, M> {
     fn survey<'v>(
@@ -528,12 +614,15 @@ impl<'h, C: Counter<'h>, M: CollectionMarker> Ridden for Phases<'h, C, M> {
         holds_values: &dyn Fn(Raw) -> bool,
         examiners: &mut [&mut dyn Examiner<ObjectId<'v>>],
     ) -> Option<Traced> {
-        let Filter::Once { since, avoid } = phase.filter else {
-            return None;
+        let (since, avoid) = match phase.filter {
+            Filter::Once { since, avoid } => (since, avoid),
+            // Nothing is avoided, and no object carries that mark.
+            Filter::Alone => (phase.mark, phase.mark),
+            _ => return None,
         };
         let fits = examiners.len() == self.counters.len();
         // Nor does what a check marks grow staler.
-        if !C::RIDDEN || M::TAGS || !fits || !self.owed.admits(self.ground, phase) {
+        if !C::RIDDEN || M::AGES || !fits || !self.owed.admits(self.ground, phase) {
             // Nor may the phases behind it: they would not know what this one has entered.
             self.owed.forget_marks();
             return None;
@@ -544,9 +633,39 @@ impl<'h, C: Counter<'h>, M: CollectionMarker> Ridden for Phases<'h, C, M> {
         // Until the phase has come to its end.
         self.owed.broken = true;
         let overlaps = C::MEETS || examiners.iter().any(|it| it.wants_overlaps());
-        let traced = match overlaps {
-            true => self.show::<true>(phase, avoid, holds_values, examiners),
-            false => self.show::<false>(phase, avoid, holds_values, examiners),
+        let traced = if C::NOTHING {
+            let few = !self.heap.shows_many.load(Relaxed);
+            let (epoch, series) = (
+                self.ground.epoch,
+                SeriesMark::new(phase.mark, avoid, self.ground.epoch),
+            );
+            // With no other phase there is no second mark.
+            let is_alone = phase.filter == Filter::Alone;
+            match (is_alone, few, overlaps) {
+                (true, true, _) => {
+                    self.show_alone::<_, true, false>(phase, epoch, holds_values, examiners)
+                }
+                (true, false, _) => {
+                    self.show_alone::<_, false, false>(phase, epoch, holds_values, examiners)
+                }
+                (false, true, true) => {
+                    self.show_alone::<_, true, true>(phase, series, holds_values, examiners)
+                }
+                (false, true, false) => {
+                    self.show_alone::<_, true, false>(phase, series, holds_values, examiners)
+                }
+                (false, false, true) => {
+                    self.show_alone::<_, false, true>(phase, series, holds_values, examiners)
+                }
+                (false, false, false) => {
+                    self.show_alone::<_, false, false>(phase, series, holds_values, examiners)
+                }
+            }
+        } else {
+            match overlaps {
+                true => self.show::<true>(phase, avoid, holds_values, examiners),
+                false => self.show::<false>(phase, avoid, holds_values, examiners),
+            }
         };
         self.owed.broken = false;
         Some(traced)
@@ -554,7 +673,7 @@ impl<'h, C: Counter<'h>, M: CollectionMarker> Ridden for Phases<'h, C, M> {
 
     fn owed(&mut self) -> Option<&mut Owed> {
         // What traces with visitors of their own mark is not counted.
-        let counts = C::OBJECTS || C::WATCHES || C::MEETS || M::TAGS;
+        let counts = C::OBJECTS || C::WATCHES || C::MEETS || M::AGES;
         (!counts).then_some(&mut self.owed)
     }
 

@@ -19,6 +19,7 @@
 pub(crate) mod context;
 mod pprof;
 mod report;
+mod samples;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -34,10 +35,11 @@ use crate::pretenuring::SiteState;
 use crate::raw::marking::mark::Ground;
 use crate::raw::marking::weak::is_marked;
 use crate::raw::mutators::mutator::MutatorShared;
-use crate::raw::mutators::sampler::Interval;
+use crate::raw::mutators::sampler::{Interval, Promoted};
 use crate::raw::objects::header::SiteId;
 use crate::raw::{Raw, StoppedHeap};
 use crate::sites::context::Context;
+use crate::sites::samples::Samples;
 
 /// A place in the program that allocates, as the slow path of allocation gets it.
 pub(crate) type Site = &'static Location<'static>;
@@ -278,7 +280,7 @@ impl Sum {
 struct Cohort {
     /// How many full collections there had been.
     since: u64,
-    objects: Vec<Raw>,
+    objects: Samples,
 }
 
 /// How many cohorts are told apart. Older ones are one.
@@ -349,19 +351,18 @@ impl Table {
     }
 
     /// Those of what became old since the last full collection, the `full`-th.
-    fn newest(&mut self, full: u64) -> &mut Vec<Raw> {
+    fn newest(&mut self, full: u64) -> &mut Samples {
         if self.cohorts.front().is_none_or(|it| it.since != full) {
-            let objects = Vec::new();
             self.cohorts.push_front(Cohort {
                 since: full,
-                objects,
+                objects: Samples::default(),
             });
         }
         &mut self.cohorts[0].objects
     }
 
     /// The nursery was evacuated: these samples have survived. There have been so many full collections.
-    fn promoted(&mut self, ground: Ground<'_>, interval: Interval, survivors: &[Raw], full: u64) {
+    fn promoted(&mut self, interval: Interval, survivors: &[Promoted], full: u64) {
         for row in &mut self.rows {
             row.transient = SitePhase {
                 samples: row.young.samples,
@@ -370,21 +371,25 @@ impl Table {
             };
             row.settled = row.settled.plus(std::mem::take(&mut row.young));
         }
-        for &raw in survivors {
-            let (site, weight) = interval.weigh(ground, raw);
-            let row = self.row(site);
-            row.transient.survived_samples += 1;
-            row.transient.survived_bytes += weight;
-            row.live.add((1, weight));
-            row.recent.add((1, weight));
-            row.survived.add((1, weight));
+        for sample in survivors {
+            let phase = &mut self.row(sample.site).transient;
+            phase.survived_samples += 1;
+            phase.survived_bytes += interval.weight(sample.size_class.cell_bytes());
         }
         for row in &mut self.rows {
             let phase = row.transient;
+            let survived = Sum {
+                samples: phase.survived_samples,
+                bytes: phase.survived_bytes,
+            };
+            for sum in [&mut row.live, &mut row.recent, &mut row.survived] {
+                *sum = sum.plus(survived);
+            }
             let died = phase.allocated_bytes.saturating_sub(phase.survived_bytes);
             row.lifetimes[0] += died;
         }
-        self.newest(full).extend_from_slice(survivors);
+        self.newest(full)
+            .extend(survivors.iter().map(|sample| sample.raw));
     }
 
     /// All that lives is marked, by the `full`-th full collection.
@@ -414,31 +419,30 @@ impl Table {
                 row.transient.survived_bytes += weight;
             }
         }
-        for cohort in &mut self.cohorts {
-            let dead = cohort
-                .objects
-                .extract_if(.., |raw| !is_marked(ground, *raw));
-            self.dying.extend(dead.map(|raw| (raw, cohort.since)));
-        }
         self.newest(full - 1)
             .extend(alive.into_iter().map(|it| it.0));
-        let rows = &mut self.rows;
+        let (rows, dying) = (&mut self.rows, &mut self.dying);
         for cohort in &mut self.cohorts {
-            cohort.objects.shrink_to(cohort.objects.len() / 8 * 9);
-            for &raw in &cohort.objects {
+            let is_recent = cohort.since + RECENT >= full;
+            cohort.objects.retain(ground, |raw| {
+                if !is_marked(ground, raw) {
+                    dying.push((raw, cohort.since));
+                    return false;
+                }
                 let (site, weight) = interval.weigh(ground, raw);
                 let row = &mut rows[site.0 as usize - 1];
                 row.live.add((1, weight));
-                if cohort.since + RECENT >= full {
+                if is_recent {
                     row.recent.add((1, weight));
                 }
-            }
+                true
+            });
         }
         self.cohorts.retain(|it| !it.objects.is_empty());
         while self.cohorts.len() > COHORTS {
-            let oldest = self.cohorts.pop_back().map_or(Vec::new(), |it| it.objects);
+            let oldest = self.cohorts.pop_back().expect("there are too many");
             let last = self.cohorts.back_mut().expect("there are others");
-            last.objects.extend(oldest);
+            last.objects.extend(oldest.objects.iter());
         }
     }
 
@@ -460,7 +464,7 @@ impl Table {
 
     /// Objects have moved.
     fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
-        let cohorts = self.cohorts.iter_mut().flat_map(|it| &mut it.objects);
+        let cohorts = self.cohorts.iter_mut().flat_map(|it| it.objects.iter_mut());
         for raw in cohorts.chain(&mut self.born_old) {
             *raw = now(*raw).unwrap_or(*raw);
         }
@@ -468,13 +472,10 @@ impl Table {
 
     /// Bytes of memory that it takes, to know of samples.
     fn memory_bytes(&self) -> usize {
-        let lists = self.cohorts.iter().map(|it| &it.objects);
-        let samples = lists
-            .chain([&self.born_old])
-            .map(Vec::capacity)
-            .sum::<usize>();
+        let cohorts = self.cohorts.iter().map(|it| it.objects.memory_bytes());
         let entry = size_of::<((SourcePlace, ClassId, Context), SiteId)>();
-        samples * size_of::<Raw>()
+        cohorts.sum::<usize>()
+            + self.born_old.capacity() * size_of::<Raw>()
             + self.rows.capacity() * size_of::<Row>()
             + self.by_place.capacity() * entry
     }
@@ -589,10 +590,10 @@ impl HeapInner {
     }
 
     /// The nursery was evacuated: these samples have survived.
-    pub(crate) fn promote_samples(&self, ground: Ground<'_>, survivors: &[Raw]) {
+    pub(crate) fn promote_samples(&self, survivors: &[Promoted]) {
         let mut table = self.sites.0.lock().unwrap();
         let interval = self.config.interval();
-        table.promoted(ground, interval, survivors, self.full_collections());
+        table.promoted(interval, survivors, self.full_collections());
     }
 
     /// All that lives is marked.

@@ -214,6 +214,33 @@ impl<'s, T: Traceable> Reached<'s, T> {
         reached
     }
 
+    /// Searches until the nearest `most` of each of several groups are found, or all is searched: what one search for
+    /// each of the groups would find. The objects of a group are in order.
+    pub fn nearest(
+        view: &'s T,
+        visits: &mut T::Visits<'_>,
+        search: &Search<'_, T::Object>,
+        groups: &[&[T::Object]],
+        most: usize,
+    ) -> Self {
+        let mut found: HashMap<T::Object, u32> = HashMap::new();
+        // The groups of which there are more to find, and how many.
+        let left = groups.iter().map(|it| (*it, it.len().min(most)));
+        let mut left: Vec<(&[T::Object], usize)> = left.filter(|it| it.1 > 0).collect();
+        let mut reached = Self::walk(view, visits, search, left.is_empty(), |number, object| {
+            left.retain_mut(|(group, count)| {
+                if group.binary_search(&object).is_ok() {
+                    found.insert(object, number);
+                    *count -= 1;
+                }
+                *count > 0
+            });
+            left.is_empty()
+        });
+        reached.found = found;
+        reached
+    }
+
     /// Searches until `is_last` says so of an object, or all is searched; not at all, if it is
     /// over before it begins. Nothing is found yet.
     fn walk(

@@ -25,7 +25,7 @@ use crate::sync::Mutex;
 use crate::trace::{Filter, Phase, Traceable, Visit, Visitor, Visits};
 
 /// A question that cannot be answered.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProbeError {
     /// No running thread has that name.
@@ -40,6 +40,13 @@ pub enum ProbeError {
     Invalid,
     /// An object of another heap, or a local of another mutator.
     Foreign,
+}
+
+/// As the message: what `main` returns is printed so.
+impl fmt::Debug for ProbeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for ProbeError {

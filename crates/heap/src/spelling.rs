@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::class::{ClassId, ClassInfo, short_name};
 use crate::quotes::quoted;
 
 /// Returns the name of an object: `Node#17`, `Map<K, V>#3`, `Node[]#2`, `"a b"#1`.
@@ -53,6 +54,27 @@ pub fn is_same_class(a: &str, b: &str) -> bool {
     };
     a == b
         || a.contains('<') && b.contains('<') && written(a).is_some_and(|it| written(b) == Some(it))
+}
+
+/// Returns the classes that a name stands for: all that have it or, if none does, all that have it but for blanks, or but for
+/// their packages or some of these. Several of one name are one to whoever names them.
+pub fn classes_named(classes: &[ClassInfo], name: &str) -> Vec<ClassId> {
+    let find = |fits: &dyn Fn(&str) -> bool| -> Vec<ClassId> {
+        let found = classes.iter().filter(|it| fits(&it.name));
+        found.map(|it| it.id).collect()
+    };
+    let is_end = |class: &str| {
+        let package = class.strip_suffix(name);
+        package.is_some_and(|it| it.ends_with(['.', ':']) && !it.contains('<'))
+    };
+    let mut found = find(&|it| it == name);
+    if found.is_empty() {
+        found = find(&|it| is_same_class(it, name));
+    }
+    if found.is_empty() {
+        found = find(&|it| is_end(it) || short_name(it) == name);
+    }
+    found
 }
 
 /// How many bytes of a text are the class of an object that needs no quotes, and how it is written:

@@ -43,6 +43,9 @@ pub enum Filter {
         /// A label, which was given out before.
         avoid: Visit,
     },
+    /// All, as [`Filter::Follow`], for a phase that is a series by itself: nobody looks at its mark
+    /// afterwards, so that whoever traces may leave another one, or none.
+    Alone,
 }
 
 /// One trace: where it starts, what it follows, what it leaves.
@@ -166,12 +169,15 @@ pub const BATCH: usize = 64;
 /// Shows an examiner what a trace enters. `OVERLAPS`: also what an earlier phase has entered.
 pub struct Showing<'e, O, const OVERLAPS: bool> {
     examiner: &'e mut dyn Examiner<O>,
-    /// The marks of earlier phases of the series: from the first up to that of this phase.
-    earlier: std::ops::Range<u8>,
+    /// The mark of this phase, and the first of its series: those of earlier phases are between them.
+    mark: u8,
+    since: u8,
     /// Room for a batch, once there was an object.
     batch: Vec<O>,
     /// How many objects are in it.
     count: usize,
+    /// How many were shown before.
+    shown: usize,
 }
 
 impl<'e, O: Copy + Send, const OVERLAPS: bool> Showing<'e, O, OVERLAPS> {
@@ -183,21 +189,25 @@ impl<'e, O: Copy + Send, const OVERLAPS: bool> Showing<'e, O, OVERLAPS> {
         };
         Self {
             examiner,
-            earlier: since..phase.mark.0,
+            mark: phase.mark.0,
+            since,
             batch: Vec::new(),
             count: 0,
+            shown: 0,
         }
     }
 
-    /// Shows what is left, when the trace has ended.
-    pub fn finish(mut self) {
+    /// Shows what is left, when the trace has ended. Returns how many objects were shown in all.
+    pub fn finish(mut self) -> usize {
         self.show();
+        self.shown
     }
 
     fn show(&mut self) {
         if self.count > 0 {
             self.examiner.examine(&self.batch[..self.count]);
         }
+        self.shown += self.count;
         self.count = 0;
     }
 
@@ -236,7 +246,8 @@ impl<O: Copy + Send, const OVERLAPS: bool> Visitor<O> for Showing<'_, O, OVERLAP
 
     #[inline]
     fn met(&mut self, to: O, visit: Visit) {
-        if self.earlier.contains(&visit.0) {
+        // Most were entered by this phase.
+        if visit.0 != self.mark && (self.since..self.mark).contains(&visit.0) {
             self.examiner.overlap(to);
         }
     }
@@ -337,7 +348,9 @@ fn survey_with<T: Traceable, const OVERLAPS: bool>(
     let visitors = examiners.into_iter();
     let visitors = visitors.map(|it| Showing::<_, OVERLAPS>::new(it, phase));
     let (traced, visitors) = view.trace(visits, phase, visitors.collect());
-    visitors.into_iter().for_each(Showing::finish);
+    for showing in visitors {
+        showing.finish();
+    }
     traced
 }
 
@@ -387,6 +400,8 @@ pub struct Series {
     labels: Vec<Visit>,
     /// What the entered objects of each number carry.
     marks: Vec<Visit>,
+    /// Whether the plan is one step that excludes nothing.
+    is_alone: bool,
 }
 
 impl Series {
@@ -400,7 +415,12 @@ impl Series {
         // Labels first, so that the marks follow one another.
         let labels = (0..count).map(|_| visits.fresh()).collect();
         let marks = (0..count).map(|_| visits.fresh()).collect();
-        Self { labels, marks }
+        let is_alone = matches!(&plan.steps[..], [step] if step.exclude.is_empty());
+        Self {
+            labels,
+            marks,
+            is_alone,
+        }
     }
 
     /// Labels what a step excludes, and returns the phase that it is.
@@ -425,9 +445,13 @@ impl Series {
             }
         };
         let avoid = self.labels[step.mark];
+        let filter = match self.is_alone {
+            true => Filter::Alone,
+            false => Filter::Once { since, avoid },
+        };
         Phase {
             starts,
-            filter: Filter::Once { since, avoid },
+            filter,
             mark,
         }
     }

@@ -186,6 +186,8 @@ pub(crate) fn caption_of<V: HeapView + ?Sized>(view: &V, object: V::Object) -> O
     let value = match field.kind {
         FieldKind::Plain(_) => view.plain_value(object, at)?.to_string(),
         FieldKind::Owned => return None,
+        // What is text itself keeps it in that slot.
+        _ if class.elements == Some(Elements::Text) => quoted_start(view, object)?,
         _ => quoted_start(view, view.slot(object, at)?)?,
     };
     Some(format!("{}={value}", field.name))

@@ -121,7 +121,7 @@ impl Interpreter<'_> {
             .and_then(|text| text.strip_suffix('"'))
         {
             let text = m.alloc_str(text)?;
-            return Ok(Some(m.upcast(text)));
+            return Ok(Some(text.upcast(m)));
         }
         let value = self.global(m, text).get(m).map(|object| m.local(object));
         Ok(value)

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     list = push(&mut m, "measure it", 30, Some(list))?;
     list = push(&mut m, "write a garbage collector", 170, Some(list))?;
 
-    m[list].next.set(None); // Two tasks are garbage now…
+    m[list].next.clear(); // Two tasks are garbage now…
     let rest = push(&mut m, "sleep", 480, None)?;
     m[list].next.set(Some(&m[rest])); // …and another follows the first.
     m.collect();

@@ -101,7 +101,7 @@ pub fn evaluate<'v>(
 }
 
 /// Why an expression was not evaluated.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EvaluateError {
     /// The text has mistakes, or there is no answer. Each mistake has its place.
@@ -112,6 +112,13 @@ pub enum EvaluateError {
     NotAnExpression,
     /// It is a value or a set, so it is neither true nor false.
     NotATruth,
+}
+
+/// As the message: what `main` returns is printed so.
+impl fmt::Debug for EvaluateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for EvaluateError {

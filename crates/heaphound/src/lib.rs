@@ -1,12 +1,10 @@
 //! A garbage collector that hunts heap bugs while it marks.
 //!
 //! ```
-//! use heaphound::{Header, Heap, Managed, Slot, Var};
+//! use heaphound::{Heap, Slot, Var, managed};
 //!
-//! #[derive(Managed)]
-//! #[repr(C)]
+//! #[managed]
 //! struct Node {
-//!     header: Header,
 //!     value: u64,
 //!     visits: Var<u32>,
 //!     next: Slot<Node>,
@@ -38,8 +36,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+// `#[managed]` writes this crate's name, here too.
+extern crate self as heaphound;
+
+pub mod collections;
 mod expression;
 mod growth;
+#[cfg(feature = "report")]
+pub mod report;
 mod rules;
 mod shapes;
 
@@ -49,17 +53,18 @@ pub use growth::{Growth, GrowthWatch};
 pub use heaphound_analysis as analysis;
 /// DeAL and PHALANX expressions.
 pub use heaphound_deal as deal;
-pub use heaphound_derive::{Interface, Managed, Plain, deal};
+pub use heaphound_derive::{Interface, Managed, Plain, deal, managed};
 pub use heaphound_gc::{
     AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes, Cause,
     Check, ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Counted,
     DynClass, DynInterface, Every, Expecting, Finalization, Found, Header, Heap, HeapBuilder,
     HeapStats, HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff,
-    Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator, Needs, Object, ObjectId,
-    OutOfMemory, Pinned, Plain, PlainArray, PlainData, Pretenuring, PretenuringStats, ProgramSite,
-    PruneWhen, Pruned, Pruning, PruningPolicy, PruningState, Reaction, Ref, RefArray, Region,
-    Registration, Remark, Root, Sampling, SitePhase, Slot, Static, StoppedHeap, Str, Subject,
-    TooManyClasses, Var, Weak, WeakMap, WeakSlot,
+    Keep, Keepable, Kept, Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator, Needs,
+    Object, ObjectId, One, OptionalReference, OutOfMemory, Pinned, Plain, PlainArray, PlainData,
+    Pretenuring, PretenuringStats, ProgramSite, PruneWhen, Pruned, Pruning, PruningPolicy,
+    PruningState, Reaction, Ref, RefArray, Reference, Region, Registration, Remark, Root, Sampling,
+    SitePhase, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap,
+    WeakSlot, keep,
 };
 pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
@@ -87,8 +92,8 @@ pub mod testing {
     /// has the same result.
     ///
     /// ```
-    /// # use heaphound::{Header, Heap, Managed, Slot, testing};
-    /// # #[derive(Managed)] #[repr(C)] struct Node { header: Header, next: Slot<Node> }
+    /// # use heaphound::{Heap, Slot, managed, testing};
+    /// # #[managed] struct Node { next: Slot<Node> }
     /// # let heap = Heap::builder().build()?;
     /// # let mut m = heap.attach("main")?;
     /// # #[cfg(feature = "assertions")]
@@ -121,8 +126,8 @@ pub mod testing {
     /// panics if something was found, now or before, that still stands and is not suppressed.
     ///
     /// ```
-    /// # use heaphound::{Header, Heap, Managed, Slot, testing};
-    /// # #[derive(Managed)] #[repr(C)] struct Node { header: Header, next: Slot<Node> }
+    /// # use heaphound::{Heap, Slot, managed, testing};
+    /// # #[managed] struct Node { next: Slot<Node> }
     /// # let heap = Heap::builder().build()?;
     /// # let mut m = heap.attach("main")?;
     /// # #[cfg(feature = "assertions")]
@@ -158,6 +163,48 @@ pub mod testing {
         }
     }
 }
+
+/// Chooses by the class of an object, first come, first served; subclasses count.
+///
+/// ```
+/// use heaphound::{Heap, Managed, Str, managed, match_class};
+///
+/// #[managed]
+/// struct Circle {
+///     radius: u64,
+/// }
+///
+/// let heap = Heap::builder().build()?;
+/// let mut m = heap.attach("main")?;
+/// let circle = m.alloc(CircleInit { radius: 3 })?.upcast(&m);
+/// let width = match_class!(&m[circle], {
+///     Str => |text| text.len() as u64,
+///     Circle => |it| 2 * it.radius,
+///     _ => 0,
+/// });
+/// assert_eq!(width, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[macro_export]
+macro_rules! match_class {
+    (@arms $object:ident, _ => $otherwise:expr $(,)?) => { $otherwise };
+    (@arms $object:ident, $class:ty => |$name:pat_param| $then:expr, $($rest:tt)+) => {
+        if let ::core::option::Option::Some($name) = $object.downcast::<$class>() {
+            $then
+        } else {
+            $crate::match_class!(@arms $object, $($rest)+)
+        }
+    };
+    ($object:expr, { $($arms:tt)+ }) => {{
+        let object = $crate::Managed::as_object($object);
+        $crate::match_class!(@arms object, $($arms)+)
+    }};
+}
+
+/// The programs of the guide run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide.md")]
+struct Guide;
 
 /// Used by derived code only.
 #[doc(hidden)]

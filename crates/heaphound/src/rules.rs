@@ -30,7 +30,6 @@ use heaphound_gc::{
     Registration, Root, StoppedHeap, Subject, Weak,
 };
 use heaphound_heap::finding::{Finding, Named};
-use heaphound_heap::view::HeapView;
 use heaphound_heap::{ClassInfo, FieldKind, Value};
 
 /// A text about a heap, and what its host variables stand for.
@@ -51,7 +50,7 @@ use heaphound_heap::{ClassInfo, FieldKind, Value};
 /// let mut links = Deal::new("assertion(forall Node x: reach[d](x) -> x.next.prev == x)")
 ///     .bind(&m, "d", first);
 /// assert!(links.check(&mut m)?.is_empty());
-/// m[second].prev.set(None);
+/// m[second].prev.clear();
 /// let findings = links.check(&mut m)?;
 /// assert_eq!(findings[0].objects.len(), 1);
 ///
@@ -77,7 +76,7 @@ pub struct Deal {
 /// A text as it is understood.
 struct Compiled {
     /// The classes that there were.
-    classes: Vec<ClassInfo>,
+    classes: Arc<[ClassInfo]>,
     /// What must hold.
     rules: Resolved,
     /// What only asks: queries, and expressions that are values or sets.
@@ -114,7 +113,7 @@ impl Default for When {
 }
 
 /// Why rules were not checked.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DealError {
     /// Something is wrong with the text: each thing with its place.
@@ -125,6 +124,13 @@ pub enum DealError {
     NoQuery,
     /// A query has no answer: why.
     Unanswered(String),
+}
+
+/// As the message: what `main` returns is printed so.
+impl fmt::Debug for DealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for DealError {
@@ -226,7 +232,8 @@ impl Deal {
         Ok(m.inspect_and_collect(|view| self.evaluate(view)))
     }
 
-    /// Checks all rules if it is time to. Returns `None` if it is not.
+    /// Checks all rules if it is time to. Returns `None` if it is not. The full collection at which they are checked takes
+    /// the place of the next that would come of itself.
     ///
     /// # Errors
     /// As [`Deal::check`].
@@ -241,7 +248,10 @@ impl Deal {
         };
         self.calls += 1;
         match due {
-            true => self.check(m).map(Some),
+            true => {
+                self.compile_rules(m)?;
+                Ok(Some(m.inspect_when_due(|view| self.evaluate(view))))
+            }
             false => Ok(None),
         }
     }
@@ -298,7 +308,8 @@ impl Deal {
             return Err(DealError::NoQuery);
         }
         m.inspect(|view| {
-            let ready = self.ready(view, Part::Questions);
+            let understood = self.understand(view);
+            let ready = understood.and_then(|()| self.ready(view, Part::Questions));
             let ready = ready.map_err(DealError::Unanswered)?;
             let answers = ready.names().zip(ready.evaluation(view).run());
             let answers = answers.map(|(name, judged)| match judged.verdict {
@@ -345,13 +356,14 @@ impl Deal {
 
     /// Compiles the text against the classes that there are, unless that was done.
     fn compile(&mut self, m: &mut Mutator<'_>) -> Result<&Compiled, DealError> {
-        self.compile_for(&m.classes())
+        self.compile_for(m.shared_classes())
     }
 
     /// Compiles the text, unless it was understood against just these classes: it may have been
     /// another heap's, and a heap gets more of them.
-    fn compile_for(&mut self, classes: &[ClassInfo]) -> Result<&Compiled, DealError> {
-        let known = self.compiled.take().filter(|it| it.classes == classes);
+    fn compile_for(&mut self, classes: Arc<[ClassInfo]>) -> Result<&Compiled, DealError> {
+        let is_same = |it: &Compiled| Arc::ptr_eq(&it.classes, &classes) || it.classes == classes;
+        let known = self.compiled.take().filter(is_same);
         let compiled = match known {
             Some(compiled) => compiled,
             None => self.compiled_for(classes)?,
@@ -359,8 +371,8 @@ impl Deal {
         Ok(self.compiled.insert(compiled))
     }
 
-    fn compiled_for(&self, classes: &[ClassInfo]) -> Result<Compiled, DealError> {
-        let mut scope = Scope::new(classes);
+    fn compiled_for(&self, classes: Arc<[ClassInfo]>) -> Result<Compiled, DealError> {
+        let mut scope = Scope::new(&classes);
         for (name, _) in &self.hosts {
             scope = scope.bind(name, None);
         }
@@ -378,10 +390,10 @@ impl Deal {
             ..whole.clone()
         };
         Ok(Compiled {
-            classes: classes.to_vec(),
             rules: only(|it| !is_question(it)),
             questions: only(is_question),
             whole,
+            classes,
         })
     }
 
@@ -410,7 +422,8 @@ impl Deal {
 
     /// What does not hold, or was not checked.
     fn evaluate(&mut self, view: &StoppedHeap<'_>) -> Vec<Finding> {
-        let ready = match self.ready(view, Part::Rules) {
+        let understood = self.understand(view);
+        let ready = match understood.and_then(|()| self.ready(view, Part::Rules)) {
             Ok(ready) => ready,
             Err(why) => return vec![self.not_checked(&why)],
         };
@@ -418,16 +431,19 @@ impl Deal {
         ready.findings(judged)
     }
 
-    /// Compiles a part of the text for a heap, and binds its variables to objects. The error says why
-    /// that cannot be done.
+    /// Compiles the text for a heap. The error says why that cannot be done.
+    fn understand(&mut self, view: &StoppedHeap<'_>) -> Result<(), String> {
+        let compiled = self.compile_for(view.shared_classes());
+        compiled.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Binds the variables of a part of the text to objects of the heap that it was compiled for. The error says
+    /// why that cannot be done.
     fn ready<'d, 'v>(
-        &'d mut self,
+        &'d self,
         view: &StoppedHeap<'v>,
         part: Part,
     ) -> Result<Ready<'d, 'v>, String> {
-        let classes = view.classes();
-        self.compile_for(classes)
-            .map_err(|error| error.to_string())?;
         let compiled = self.compiled.as_ref().expect("it was just compiled");
         let resolved = match part {
             Part::Rules => &compiled.rules,
@@ -452,7 +468,7 @@ impl Deal {
         Ok(Ready {
             bindings: binder.bind_present(resolved),
             // What only a weak handle or slot holds may be dead.
-            sources_live: !weak && !has_weak_sources(resolved, classes),
+            sources_live: !weak && !has_weak_sources(resolved, &compiled.classes),
             resolved,
             name: &self.name,
             text: &self.text,
@@ -678,13 +694,17 @@ impl Check for BookCheck {
         let asked = asked.filter(|it| !it.retired && it.deal.orphan(heap).is_none());
         let (mut ready, mut results) = (Vec::new(), Vec::new());
         for Registered { deal, findings, .. } in asked {
-            let (title, place) = (deal.title(), deal.place.to_string());
+            if let Err(why) = deal.understand(heap) {
+                *findings = vec![deal.not_checked(&why)];
+                continue;
+            }
+            let deal: &Deal = deal;
             match deal.ready(heap, Part::Rules) {
                 Ok(one) => {
                     ready.push(one);
                     results.push(findings);
                 }
-                Err(why) => *findings = vec![not_checked(&title, place, &why)],
+                Err(why) => *findings = vec![deal.not_checked(&why)],
             }
         }
         if ready.is_empty() {

@@ -34,7 +34,7 @@ use heaphound_heap::finding::{Finding, Named, Severity};
 ///     for _ in 0..20 {
 ///         let mut m = m.scope();
 ///         let node = m.alloc(NodeInit { next: Some(first) })?;
-///         m.assign(first, &m[node]);
+///         m.set_local(first, &m[node]);
 ///     }
 ///     m.collect();
 /// }

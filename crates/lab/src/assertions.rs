@@ -464,7 +464,7 @@ fn path_micros(company: &jbb::Options, rounds: usize) -> (f64, usize) {
             m.assert_dead(leaf);
         }
         let with = pause(&heap, &mut m).as_secs_f64();
-        last_link(&m).next.set(None);
+        last_link(&m).next.clear();
         let without = pause(&heap, &mut m).as_secs_f64();
         if round > 0 {
             longer.push((with - without) * 1e6);

@@ -12,9 +12,11 @@ pub mod builds;
 pub mod callgrind;
 mod cork;
 mod deal;
+mod files;
 mod judge;
 mod lifetimes;
 pub mod measure;
+pub mod page;
 mod pretenure;
 mod probes;
 pub mod programs;
@@ -35,8 +37,12 @@ pub use report::{Better, Report, Row};
 pub struct Options {
     /// Takes less than a minute, with smaller heaps and fewer rounds.
     pub quick: bool,
+    /// Measures only what it costs, if the experiment has other parts.
+    pub costs: bool,
     /// Where to draw a plot, if the experiment has one.
     pub svg: Option<std::path::PathBuf>,
+    /// Whether to make pictures for a page.
+    pub pictures: bool,
 }
 
 /// An experiment.
@@ -77,6 +83,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds",
         run: deal::run,
         count: Some(deal::count),
+    },
+    Experiment {
+        name: "files",
+        about: "rules about heaps in files: what checking five takes, in times of loading the heap",
+        run: files::run,
+        count: None,
     },
     Experiment {
         name: "summaries",

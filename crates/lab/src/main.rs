@@ -8,9 +8,10 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use heaphound::file::replace_file;
 use heaphound_heap::nearest::near;
-use heaphound_lab::{EXPERIMENTS, Experiment, Options, find};
-use heaphound_report::json;
+use heaphound_lab::{EXPERIMENTS, Experiment, Options, find, page};
+use heaphound_report::{html, json};
 
 /// Run the papers' experiments on our heap and print their figures beside ours.
 ///
@@ -31,9 +32,17 @@ struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Measure only what it costs programs that have nothing to find; `prune` can.
+    #[arg(long)]
+    costs: bool,
+
     /// Draw the experiment's plot into this file, as SVG; `prune` has one.
     #[arg(long, value_name = "FILE")]
     svg: Option<std::path::PathBuf>,
+
+    /// Write a page for a browser into this file, with pictures where the experiment has some.
+    #[arg(long, value_name = "FILE")]
+    html: Option<std::path::PathBuf>,
 
     /// Show no progress.
     #[arg(long, short)]
@@ -98,7 +107,9 @@ fn run(args: &Args) -> Result<String, String> {
     }
     let options = Options {
         quick: args.quick,
+        costs: args.costs,
         svg: args.svg.clone(),
+        pictures: args.html.is_some(),
     };
     let mut reports = Vec::new();
     for experiment in experiments {
@@ -110,12 +121,18 @@ fn run(args: &Args) -> Result<String, String> {
         let report = (experiment.run)(&options, &mut say);
         let report =
             report.map_err(|error| format!("experiment `{}`: {error}", experiment.name))?;
-        reports.push(match args.json {
-            true => report.to_json(),
-            false => report.to_string(),
-        });
+        reports.push(report);
     }
-    Ok(match (args.json, &reports[..]) {
+    if let Some(file) = &args.html {
+        let page = html::document(&page::document(&reports));
+        let written = replace_file(file, |mut out| out.write_all(page.as_bytes()));
+        written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    }
+    let texts = reports.iter().map(|report| match args.json {
+        true => report.to_json(),
+        false => report.to_string(),
+    });
+    Ok(match (args.json, &texts.collect::<Vec<_>>()[..]) {
         (true, [report]) => format!("{report}\n"),
         (true, reports) => format!("[{}]\n", reports.join(",\n")),
         (false, reports) => reports.join("\n"),

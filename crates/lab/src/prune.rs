@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heaphound::{Heap, Kind, Pruned, Pruning, PruningPolicy, Reaction};
+use heaphound_report::html;
 
 use crate::measure::thread_time;
 use crate::programs::Size;
@@ -21,11 +22,17 @@ pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, F
         true => (Size::Small, 20),
         false => (Size::Large, INDEFINITE),
     };
-    lives(&mut report, size, times, progress);
-    if let Some(path) = &options.svg {
+    if !options.costs {
+        lives(&mut report, size, times, progress);
+    }
+    if options.svg.is_some() || options.pictures {
         progress("the plot of figure 1");
-        std::fs::write(path, figure::draw(size))?;
-        report.note(format!("figure 1 is in {}", path.display()));
+        let figure = figure::draw(size);
+        if let Some(path) = &options.svg {
+            std::fs::write(path, html::chart_svg(&figure.chart))?;
+            report.note(format!("figure 1 is in {}", path.display()));
+        }
+        report.sections.extend(figure.sections());
     }
     costs::measure(&mut report, options.quick, progress);
     Ok(report)

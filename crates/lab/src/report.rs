@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use heaphound_report::document::Section;
 use serde::Serialize;
 
 /// Which way a figure should go.
@@ -38,6 +39,9 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// What must be known to read them.
     pub notes: Vec<String>,
+    /// Pictures and tables for a page.
+    #[serde(skip)]
+    pub sections: Vec<Section>,
 }
 
 impl Report {
@@ -47,6 +51,7 @@ impl Report {
             experiment,
             rows: Vec::new(),
             notes: Vec::new(),
+            sections: Vec::new(),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use heaphound::report::{occupancy, survival};
 use heaphound::{Collector, Heap, HeapBuilder, HeapStats, Kind};
+use heaphound_report::document::Section;
 
 use crate::Failed;
 use crate::lifetimes::Site;
@@ -113,6 +115,22 @@ pub(crate) fn run(
         sampling_bytes: heap.sampling_bytes(),
         stats,
     })
+}
+
+/// Runs a program and returns, for a page, how full its heap was and what survived of what its sites allocated.
+pub(crate) fn pictures(
+    program: &Program,
+    setting: Setting,
+    variant: Variant<'_>,
+) -> Result<[Section; 2], Failed> {
+    let heap = heap(setting, variant)?;
+    let mut m = heap.attach("main")?;
+    program.run(&mut m, setting.scale)?;
+    let mut sections = [occupancy(&heap.stats()), survival(&heap.sites())];
+    for it in &mut sections {
+        it.title = format!("{}: {}", program.name, it.title);
+    }
+    Ok(sections)
 }
 
 /// Returns the most that lives at any time, as full collections see it that come when it has grown by a tenth.

@@ -6,6 +6,7 @@
 //! [`lifetimes`](crate::lifetimes).
 
 use heaphound::{HeapBuilder, Sampling};
+use heaphound_report::document::Section;
 
 use crate::lifetimes::{Accuracy, accuracy};
 use crate::measure::{geometric_mean, percent};
@@ -46,7 +47,21 @@ const QUICK: Plan = Plan {
 
 pub(crate) fn run(options: &Options, progress: Progress<'_>) -> Result<Report, Failed> {
     let plan = if options.quick { &QUICK } else { &FULL };
-    measure(plan, progress)
+    let mut report = measure(plan, progress)?;
+    if options.pictures {
+        for program in PROGRAMS {
+            progress(&format!("pictures of {}", program.name));
+            report.sections.extend(pictures(program, plan)?);
+        }
+    }
+    Ok(report)
+}
+
+/// Returns pictures of a run with the default interval, on a heap of three times what lives.
+fn pictures(program: &Program, plan: &Plan) -> Result<[Section; 2], Failed> {
+    let roomy = Setting::roomy(plan.scale, plan.nursery_bytes);
+    let setting = roomy.times(3.0, runs::live_bytes(program, plan.scale)?);
+    runs::pictures(program, setting, &|it| it.sampling(Sampling::default()))
 }
 
 fn measure(plan: &Plan, progress: Progress<'_>) -> Result<Report, Failed> {

@@ -308,7 +308,7 @@ fn space(report: &mut Report, classes: usize, bytes: usize) {
         m.collect();
         for number in 0..objects / 20 {
             if (number % classes).is_multiple_of(5) {
-                m[all][number].set(None);
+                m[all][number].clear();
             }
         }
     }

@@ -2,11 +2,19 @@
 
 use serde::Serialize;
 
+use crate::document::Graph;
+
 /// A series of snapshots.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Growth {
     /// Each, oldest first.
     pub snapshots: Vec<Snapshot>,
+    /// What the classes that are reported took in each snapshot.
+    #[serde(skip)]
+    pub courses: Vec<Course>,
+    /// What holds the growth of each class that is reported, as graphs.
+    #[serde(skip)]
+    pub slices: Vec<Graph>,
     /// Classes that have grown and are not reported, what has grown most first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub close: Vec<Close>,
@@ -24,6 +32,15 @@ pub struct Snapshot {
     pub objects: u64,
     /// The bytes that they take.
     pub bytes: u64,
+}
+
+/// What a class took in each snapshot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Course {
+    /// Its name.
+    pub class: String,
+    /// The bytes of its live objects, in the order of the snapshots.
+    pub bytes: Vec<u64>,
 }
 
 /// A class that has grown and is not reported.

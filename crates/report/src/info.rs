@@ -51,6 +51,9 @@ impl Amount {
 pub struct Class {
     /// Its name.
     pub name: String,
+    /// Which one of several classes of that name it is, as several class loaders make.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_name: Option<SameName>,
     /// How many, garbage included.
     pub objects: usize,
     /// The bytes that they take.
@@ -60,6 +63,15 @@ pub struct Class {
     /// The bytes that they retain together, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retained_bytes: Option<u64>,
+}
+
+/// One of several classes of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct SameName {
+    /// Its number among them, from 1.
+    pub nth: usize,
+    /// How many of them have instances.
+    pub of: usize,
 }
 
 /// Roots of a kind.

@@ -36,7 +36,7 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
             Body::Answer(AnswerJson::explanation(subject, text))
         }
         Report::Formatted { .. } | Report::Bytes(_) | Report::Compared { .. } => Body::Empty {},
-        Report::Document { json, .. } => return json.clone(),
+        Report::Summary { json, .. } => return json.clone(),
     };
     let mut document = Document::new(command, heap, body, report.findings());
     document.baseline = baseline;

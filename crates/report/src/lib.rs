@@ -1,7 +1,7 @@
 //! Renders findings and answers.
 //!
 //! A [`Report`] is what a command produced. [`text`] renders it for a terminal and [`json`]
-//! for a program. Text shortens long paths and says so; JSON has all hops that a path lists. [`sarif`] and
+//! for a program; [`html`] makes a page of it, by way of a [`document`]. Text shortens long paths and says so; JSON has all hops that a path lists. [`sarif`] and
 //! [`junit`] render its findings for those who collect the results of tools and of tests; [`baseline`] marks
 //! those that are known.
 //!
@@ -13,7 +13,7 @@
 //! assert!(text.contains("Node#3 is shared"));
 //! ```
 //!
-//! To add a kind of output: a variant of [`Report`], and one arm each in `text` and `json`.
+//! To add a kind of output: a variant of [`Report`], and one arm each in `text`, `json` and `document`.
 //!
 //! Elsewhere: what a finding is (`heaphound_heap::finding`), and whether the terminal shows
 //! colours. The text contains them; the caller strips them where they are not wanted.
@@ -22,8 +22,11 @@
 pub mod answer;
 pub mod baseline;
 pub mod diff;
+pub mod document;
 pub mod dominators;
+pub mod figures;
 pub mod growth;
+pub mod html;
 pub mod info;
 pub mod json;
 pub mod junit;
@@ -104,14 +107,18 @@ pub enum Report {
         /// The files that are not formatted.
         findings: Vec<Finding>,
     },
-    /// A document in a form of its own, such as DOT.
-    Document {
-        /// The document as text.
-        text: String,
-        /// The document as JSON.
+    /// The classes of a heap and the references between them, in forms for other tools.
+    Summary {
+        /// In Graphviz's language.
+        dot: String,
+        /// As GraphML.
+        graphml: String,
+        /// As JSON.
         json: String,
+        /// As a picture.
+        graph: Box<document::Graph>,
     },
-    /// A heap in one of its formats, for stdout. It has no form as JSON.
+    /// A file for stdout: a heap in one of its formats, a script. It has no form as JSON.
     Bytes(Vec<u8>),
     /// A report whose findings were compared with those that are known.
     Compared {
@@ -139,7 +146,7 @@ impl Report {
             | Self::Diff(_)
             | Self::Waste(_)
             | Self::Explanation { .. }
-            | Self::Document { .. }
+            | Self::Summary { .. }
             | Self::Bytes(_) => Vec::new(),
         }
     }
@@ -160,7 +167,7 @@ impl Report {
             | Self::Diff(_)
             | Self::Waste(_)
             | Self::Explanation { .. }
-            | Self::Document { .. }
+            | Self::Summary { .. }
             | Self::Bytes(_) => Vec::new(),
         }
     }
@@ -182,13 +189,21 @@ impl Report {
         }
     }
 
+    /// Returns the report as GraphML, if it is a graph.
+    pub fn graphml(&self) -> Option<&str> {
+        match self {
+            Self::Summary { graphml, .. } => Some(graphml),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes of a report that must be printed as it is: it is no table of
     /// ours, and a program may read it.
     pub fn verbatim(&self) -> Option<&[u8]> {
         match self {
             Self::Explanation { text, .. }
             | Self::Formatted { text, .. }
-            | Self::Document { text, .. } => Some(text.as_bytes()),
+            | Self::Summary { dot: text, .. } => Some(text.as_bytes()),
             Self::Bytes(bytes) => Some(bytes),
             _ => None,
         }

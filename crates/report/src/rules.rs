@@ -54,6 +54,23 @@ impl Rules {
             })
     }
 
+    /// Returns how many there are and how many do not hold: `12 rules, 2 failed`
+    pub fn summary(&self) -> String {
+        let (count, failed, not_checked) = (self.count(), self.failed(), self.not_checked());
+        let s = if count == 1 { "" } else { "s" };
+        let mut summary = format!("{count} rule{s}");
+        match (failed, not_checked, count) {
+            (0, 0, 0) => {}
+            (0, 0, 1) => summary.push_str(", which holds"),
+            (0, 0, _) => summary.push_str(", all hold"),
+            (failed, _, _) => summary.push_str(&format!(", {failed} failed")),
+        }
+        if not_checked > 0 {
+            summary.push_str(&format!(", {not_checked} not checked"));
+        }
+        summary
+    }
+
     fn count_where(&self, is_counted: impl Fn(&Verdict) -> bool) -> usize {
         let verdicts = self.list.iter().map(|rule| &rule.verdict);
         verdicts.filter(|verdict| is_counted(verdict)).count()

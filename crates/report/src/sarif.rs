@@ -33,7 +33,11 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
                     Verdict::Fails(finding) => run.finding(&rule.name, finding, report),
                     Verdict::NotChecked => {
                         let index = run.rule(&rule.name, None);
-                        let message = format!("`{}` was not checked: {}", rule.name, rule.message);
+                        let mut message =
+                            format!("`{}` was not checked: {}", rule.name, rule.message);
+                        for note in &rule.notes {
+                            message += &format!("\n{note}");
+                        }
                         run.notify("error", &message, Some((index, &rule.name)), place);
                     }
                 }
@@ -207,17 +211,17 @@ impl Run {
         };
         let rule_index = self.rule(rule, Some(level));
         let place = || finding.place.as_deref().and_then(Place::of);
-        let mut objects: Vec<&heap::Named> = Vec::new();
+        let mut objects: Vec<LogicalLocation> = Vec::new();
         for object in finding.objects.iter().take(MOST_OBJECTS) {
-            // The standard wants a set.
+            let object = LogicalLocation::object(object);
+            // The standard wants a set. Captions, which may differ, are not in it.
             if !objects.contains(&object) {
                 objects.push(object);
             }
         }
-        let objects = objects.into_iter().map(LogicalLocation::object);
         let location = Location {
             physical_location: self.physical(place()),
-            logical_locations: objects.collect(),
+            logical_locations: objects,
             message: None,
         };
         let mut flows = Vec::new();
@@ -563,7 +567,7 @@ struct Region {
     start_column: usize,
 }
 
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LogicalLocation {
     name: String,

@@ -268,7 +268,7 @@ impl Run<'_> {
             Op::Assign(local, to) => {
                 let places: Vec<_> = (0..locals.len()).collect();
                 if let (Some(place), Some(to)) = (choose(&places, local), any(to)) {
-                    m.assign(locals[place], self.hands.find(m, locals, &reach, to));
+                    m.set_local(locals[place], self.hands.find(m, locals, &reach, to));
                     self.model.locals[place] = to;
                 }
             }
@@ -282,7 +282,7 @@ impl Run<'_> {
             Op::ClearStatic(pick) => {
                 let place = pick as usize % STATICS;
                 self.model.statics[place] = None;
-                self.hands.statics[place].set(m, None);
+                self.hands.statics[place].clear(m);
             }
             Op::ClearThreadObject => {
                 m.set_thread_object::<Object>(None);
@@ -530,17 +530,17 @@ impl Run<'_> {
         let made = match object.new {
             New::Leaf => {
                 let made = m.alloc(LeafInit { value })?;
-                m.upcast(made)
+                made.upcast(m)
             }
             New::Pair => {
                 let made = m.alloc(pair())?;
-                m.upcast(made)
+                made.upcast(m)
             }
             New::Special => {
                 let (pair, tally, extra) = (pair(), tally(), None);
                 {
                     let made = m.alloc(SpecialInit { pair, tally, extra })?;
-                    m.upcast(made)
+                    made.upcast(m)
                 }
             }
             New::Wide => {
@@ -548,7 +548,7 @@ impl Run<'_> {
                 (slots[0], slots[Wide::SLOTS - 1]) = (a, b);
                 {
                     let made = m.alloc(WideInit { value, slots })?;
-                    m.upcast(made)
+                    made.upcast(m)
                 }
             }
             New::Owner => {
@@ -561,7 +561,7 @@ impl Run<'_> {
                 };
                 {
                     let made = m.alloc(init)?;
-                    m.upcast(made)
+                    made.upcast(m)
                 }
             }
             New::Anchor => {
@@ -573,22 +573,22 @@ impl Run<'_> {
                 };
                 {
                     let made = m.alloc(init)?;
-                    m.upcast(made)
+                    made.upcast(m)
                 }
             }
             New::SmallRefs | New::MediumRefs | New::LargeRefs => {
                 let array = m.alloc_refs::<Object>(object.slots.len())?;
                 m[array][0].set(a.map(|a| &m[a]));
                 m[array][object.slots.len() - 1].set(b.map(|b| &m[b]));
-                m.upcast(array)
+                array.upcast(m)
             }
             New::SmallBytes | New::MediumBytes | New::LargeBytes => {
                 let made = m.alloc_bytes(&object.bytes)?;
-                m.upcast(made)
+                made.upcast(m)
             }
             New::Text => {
                 let made = m.alloc_str(&text())?;
-                m.upcast(made)
+                made.upcast(m)
             }
             New::Instance | New::SubInstance => {
                 let sub = object.new == New::SubInstance;
@@ -602,11 +602,11 @@ impl Run<'_> {
                 if sub {
                     m[instance].set_plain::<i32>(1, -3);
                 }
-                m.upcast(instance)
+                instance.upcast(m)
             }
             New::Map => {
                 let made = m.alloc_weak_map::<Object, Object>()?;
-                m.upcast(made)
+                made.upcast(m)
             }
         };
         Ok(made)
@@ -841,7 +841,7 @@ impl Run<'_> {
         self.shared_writes += 1;
         let value = self.shared_writes;
         let leaf = m.alloc(LeafInit { value: !value }).expect("room");
-        let leaf = m.upcast(leaf);
+        let leaf = leaf.upcast(&m);
         let pair = m.alloc(PairInit {
             value,
             left: Some(leaf),
@@ -863,7 +863,7 @@ impl Run<'_> {
                     assert!(slot.get().is_some());
                 }
             }
-            _ => slot.set(None),
+            _ => slot.clear(),
         }
     }
 
@@ -883,7 +883,7 @@ impl Run<'_> {
         for _ in 0..self.finalizers + 3 {
             self.model.statics = [None; STATICS];
             for place in &self.hands.statics {
-                place.set(m, None);
+                place.clear(m);
             }
             m.collect();
             for event in self.log.take() {

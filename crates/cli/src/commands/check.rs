@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use heaphound_deal::check::compile_rules;
 use heaphound_deal::datum::Datum;
 use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
-use heaphound_deal::resolved::Resolved;
+use heaphound_deal::part::fails_for_good;
+use heaphound_deal::resolved::{Program, Resolved};
 use heaphound_deal::verdict::{Answer, Verdict, finding_of};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
@@ -15,19 +16,21 @@ use heaphound_report::rules::{self, Rule, Rules};
 
 use crate::asker::Asker;
 use crate::bindings::Bindings;
-use crate::built_in;
+use crate::built_in::{self, BuiltIn};
 use crate::findings::Findings;
 use crate::input;
 use crate::listing::count_of;
 use crate::names::{Names, nearest};
 use crate::problem::{NAME_ASKER, Problem};
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Check whether rules hold on a heap. Exits with 1 if one does not, with 2 if one could not be
 /// checked.
 ///
 /// A rule cannot be checked if it speaks of a class, a root or an object that the heap does not
-/// know, or of labels, which heaps in files do not have. The others are checked all the same.
+/// know, or of labels, which heaps in files do not have, or if parts of the heap are missing that could
+/// change the result. The others are checked all the same.
 ///
 /// Rules are DeAL assertions, GC assertions and PHALANX expressions (docs/deal.md). A rule with the
 /// severity `note` does not change the exit code. A query is answered.
@@ -46,7 +49,6 @@ pub struct Args {
     heap: PathBuf,
 
     /// A statement to check.
-    #[arg(required_unless_present = "rules")]
     text: Option<String>,
 
     /// A file of rules, or the name of rules that are built in: `node`. May be given several times.
@@ -86,6 +88,9 @@ impl Args {
 /// How many objects a query lists if it has no limit of its own.
 const MOST_LISTED: usize = 20;
 
+/// How many notes about a heap are repeated with each rule.
+const MOST_NOTES: usize = 3;
+
 /// A statement without a name is shown by its text, up to this many characters.
 const LONGEST_NAME: usize = 60;
 
@@ -95,13 +100,20 @@ struct Source {
     text: String,
     /// Where its lines start.
     lines: Vec<usize>,
+    /// The rules that it is, if they are built in.
+    built_in: Option<&'static BuiltIn>,
 }
 
 impl Source {
     fn new(name: String, text: String) -> Self {
         let starts = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(starts).collect();
-        Self { name, text, lines }
+        Self {
+            name,
+            text,
+            lines,
+            built_in: None,
+        }
     }
 
     /// Returns line and column of a byte, in characters, counted from 1.
@@ -135,9 +147,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     for (source, (resolved, bindings)) in sources.iter().zip(&compiled) {
         let mut evaluation =
             Evaluation::new(&heap, resolved, &source.text, bindings).note_unknown_values();
-        if let Some(threads) = args.asker.threads() {
-            evaluation = evaluation.threads(threads);
-        }
+        evaluation = evaluation.threads(threads());
         if let Some(asker) = asker {
             evaluation = evaluation.ask_as(asker)?;
         }
@@ -155,7 +165,15 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         evaluate_all(&evaluations.collect::<Vec<_>>())
     });
     for ((source, (resolved, _)), judged) in sources.iter().zip(&compiled).zip(evaluated.judged) {
-        for (rule, judged) in resolved.rules.iter().zip(judged) {
+        let other = source.built_in.filter(|it| !it.fit(&heap));
+        for (rule, mut judged) in resolved.rules.iter().zip(judged) {
+            if let Some(built_in) = other {
+                let about = built_in.about;
+                let reason = format!("it is about {about}, and this heap is none");
+                judged.verdict = Verdict::NotChecked(reason.into());
+            } else if heap.lacks().parts {
+                judged = of_part(&heap, &rule.program, judged);
+            }
             rules.list.push(result(&heap, source, rule, judged));
         }
     }
@@ -167,15 +185,30 @@ fn sources(args: &Args) -> Result<Vec<Source>, Problem> {
     let mut sources = Vec::new();
     for path in &args.rules {
         let name = path.display().to_string();
-        let text = match built_in::rules(path) {
-            Some(text) => text.into(),
-            None => input::read_text(path)?,
+        let built_in = built_in::rules(path);
+        let text = match built_in {
+            Some(built_in) => built_in.text.into(),
+            None => input::read_text(path).map_err(|it| match path.exists() {
+                true => it,
+                false => {
+                    it.hint_unless_any(format!("built in are `{}`", built_in::names().join("`, `")))
+                }
+            })?,
         };
-        sources.push(Source::new(name, text));
+        sources.push(Source {
+            built_in,
+            ..Source::new(name, text)
+        });
     }
     let statement = |text: &String| Source::new("statement".into(), text.clone());
     sources.extend(args.text.iter().map(statement));
-    Ok(sources)
+    match sources.is_empty() {
+        true => Err(Problem::new("there is nothing to check").hint(format!(
+            "give a file, `--rules FILE`, rules that are built in, `--rules {}`, or a statement",
+            built_in::names().join("` or `--rules ")
+        ))),
+        false => Ok(sources),
+    }
 }
 
 type Bound = heaphound_deal::bind::Bindings<ObjectId>;
@@ -241,6 +274,25 @@ fn check_names(args: &Args, compiled: &[(Resolved, Bound)]) -> Result<(), Proble
         }
     }
     Ok(())
+}
+
+/// Returns what is said of a rule on a heap of which parts are missing.
+fn of_part(heap: &Snapshot, program: &Program, mut judged: Judged<ObjectId>) -> Judged<ObjectId> {
+    let holds = match judged.verdict {
+        Verdict::Holds => Some("holds"),
+        Verdict::Fails(_) if !fails_for_good(program) => Some("does not hold"),
+        _ => None,
+    };
+    if let Some(holds) = holds {
+        let reason = format!("it {holds} on what could be read, and parts of the heap are missing");
+        judged.verdict = Verdict::NotChecked(reason.into());
+    }
+    if !matches!(judged.verdict, Verdict::Fails(_)) {
+        judged
+            .notes
+            .extend(heap.notes().iter().take(MOST_NOTES).cloned());
+    }
+    judged
 }
 
 /// Returns the result of a rule as the report has it.

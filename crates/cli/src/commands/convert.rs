@@ -36,7 +36,7 @@ pub struct Args {
     to: PathBuf,
 
     /// The format to write, if the name of the file does not decide it.
-    #[arg(long = "to", value_name = "FORMAT")]
+    #[arg(id = "to-format", long = "to", value_name = "FORMAT")]
     format: Option<Form>,
 
     /// Drop the contents of strings and plain data. The file says so.

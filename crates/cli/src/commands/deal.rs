@@ -12,13 +12,14 @@ use heaphound_deal::plan::{Explain, Plans};
 use heaphound_heap::finding::{Finding, Severity};
 use heaphound_heap::snapshot::ObjectId;
 use heaphound_report::Report;
+use heaphound_report::figures::count;
 
 use crate::bindings::Bindings;
 use crate::input;
 use crate::names::Names;
 use crate::output;
 use crate::problem::Problem;
-use crate::progress::{Progress, thousands};
+use crate::progress::Progress;
 
 /// Format rule files; explain how rules are evaluated.
 #[derive(clap::Args)]
@@ -190,7 +191,7 @@ fn explain(args: &ExplainArgs, progress: &Progress) -> Result<Report, Problem> {
         let objects: Vec<ObjectId> = heap.objects().collect();
         let looks: Vec<u64> = nested.map(|it| it.looks(heap, &objects)).collect();
         if !looks.is_empty() {
-            let looks = thousands(looks.into_iter().fold(0, u64::saturating_add));
+            let looks = count(looks.into_iter().fold(0, u64::saturating_add));
             explained.push_str(&format!(
                 "note: on this heap, loops in loops are {looks} looks at objects at most\n"
             ));

@@ -10,10 +10,10 @@ use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::diff::{Class, Diff, New, NewObject, Total};
 
-use crate::cores::cores;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Show how two heaps of one program differ: classes by objects, bytes and retained bytes, and objects that are
 /// new where names are stable.
@@ -103,7 +103,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
 
 fn read(path: &Path, progress: &Progress) -> Result<(Snapshot, Dominators), Problem> {
     let heap = input::read_heap(path, progress)?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
+    let found = progress.of("looking for dominators", || {
+        Dominators::of(&heap, threads())
+    })?;
     Ok((heap, found))
 }
 

@@ -11,11 +11,11 @@ use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::dominators::{self, Node, Rest};
 
-use crate::cores::cores;
 use crate::input;
 use crate::names::Names;
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Show the tree of dominators: what each object keeps alive alone, largest first.
 ///
@@ -94,7 +94,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         .as_ref()
         .map(|it| names.object(it))
         .transpose()?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
+    let found = progress.of("looking for dominators", || {
+        Dominators::of(&heap, threads())
+    })?;
     if let Some(object) = object.filter(|it| !found.is_reached(*it)) {
         let reason = format!("no root leads to {}", heap.name_of(object));
         return Err(Problem::new(reason).hint("garbage has no dominators"));
@@ -106,6 +108,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         depth: args.depth,
         limit: if args.all { usize::MAX } else { args.limit },
         least_bytes: share_of(found.reached_bytes(), args.min),
+        class_of_name: class_of_name(&heap),
     };
     let (nodes, left_out) = match args.by {
         By::Object => listing.objects_below(object, 1),
@@ -146,6 +149,17 @@ struct Listing<'t> {
     depth: u32,
     limit: usize,
     least_bytes: u64,
+    /// The first class of the name that each class has: those of one name are listed as one.
+    class_of_name: Vec<ClassId>,
+}
+
+/// Returns the first class of the same name, for each class.
+fn class_of_name(heap: &Snapshot) -> Vec<ClassId> {
+    let mut first: HashMap<&str, ClassId> = HashMap::new();
+    let classes = heap.classes().iter();
+    classes
+        .map(|it| *first.entry(&it.name).or_insert(it.id))
+        .collect()
 }
 
 impl Listing<'_> {
@@ -211,10 +225,8 @@ impl Listing<'_> {
     fn classes_below(&self, objects: Vec<ObjectId>, depth: u32) -> (Vec<Node>, Option<Rest>) {
         let mut classes: BTreeMap<ClassId, Vec<ObjectId>> = BTreeMap::new();
         for object in objects {
-            classes
-                .entry(self.heap.class_of(object))
-                .or_default()
-                .push(object);
+            let class = self.class_of_name[self.heap.class_of(object).0 as usize - 1];
+            classes.entry(class).or_default().push(object);
         }
         let sum = |objects: &[ObjectId]| {
             let bytes = objects.iter().map(|it| self.retained(*it));

@@ -14,6 +14,7 @@ use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::spelling::thread_name;
 use heaphound_heap::view::HeapView;
 use heaphound_report::answer::Kind;
+use heaphound_report::figures::count;
 use heaphound_report::{Answer, Members, Report, Verdict};
 
 use crate::asker::Asker;
@@ -22,7 +23,8 @@ use crate::input;
 use crate::listing::{Listing, count_of, left_out_note};
 use crate::names::Names;
 use crate::problem::{NAME_ASKER, Problem};
-use crate::progress::{Progress, thousands};
+use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Evaluate an expression on a heap. Exits with 1 if it is false, with 0 if it is true, a value or
 /// a set.
@@ -110,7 +112,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         let explained = expression.explain();
         let mut notes = Vec::new();
         if !explained.loops.is_empty() || !explained.indexed.is_empty() {
-            let looks = thousands(expression.looks(&heap, &objects));
+            let looks = count(expression.looks(&heap, &objects));
             notes.push(format!(
                 "on this heap, that is {looks} looks at objects at most"
             ));
@@ -148,10 +150,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
                 false => "the expression is false",
             };
             if !yes {
-                let mut evaluation = Evaluation::new(&heap, &resolved, text, &bindings);
-                if let Some(threads) = args.asker.threads() {
-                    evaluation = evaluation.threads(threads);
-                }
+                let evaluation = Evaluation::new(&heap, &resolved, text, &bindings);
+                let evaluation = evaluation.threads(threads());
                 let why = evaluation.why_false(&probes, rule);
                 notes.extend(why.notes.iter().cloned());
                 evidence.clone_from(&why.evidence);

@@ -50,7 +50,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     use heaphound_analysis::dominator::Dominators;
     use heaphound_report::Written;
 
-    use crate::{cores::cores, input, tables};
+    use crate::{input, tables, threads::threads};
 
     let folder = &args.parquet;
     if folder.exists() && !folder.is_dir() {
@@ -59,7 +59,11 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read_heap(&args.heap, progress)?;
     let dominators = args
         .retained
-        .then(|| progress.of("looking for dominators", || Dominators::of(&heap, cores())))
+        .then(|| {
+            progress.of("looking for dominators", || {
+                Dominators::of(&heap, threads())
+            })
+        })
         .transpose()?;
     std::fs::create_dir_all(folder).map_err(|error| Problem::cannot_write(folder, &error))?;
     let name = args.heap.display().to_string();

@@ -1,23 +1,29 @@
 //! `heaphound grow`: shows what grows from snapshot to snapshot, and what holds it.
+//!
+//! Elsewhere: pictures of what holds it (`slices.rs`).
 
-use std::collections::BTreeSet;
+mod slices;
+
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use heaphound_analysis::cork::{self, Cause, Causes, Cork, Options, Ranking};
+use heaphound_analysis::cork::{self, Candidate, Cause, Causes, Cork, Options, Ranking};
 use heaphound_analysis::series::Series;
 use heaphound_analysis::summary::{Summary, summarize_on};
+use heaphound_heap::ClassId;
 use heaphound_heap::finding::Finding;
 use heaphound_heap::snapshot::Snapshot;
 use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
-use heaphound_report::growth::{self, Close, Difference, Differences, Growth};
+use heaphound_report::growth::{self, Close, Course, Difference, Differences, Growth};
 
-use crate::cores::cores;
 use crate::findings::Findings;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
+use slices::slices;
 
 /// Show what grows from snapshot to snapshot of one program. Exits with 1 if something grows.
 ///
@@ -107,9 +113,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             1 => "is only 1".to_string(),
             count => format!("are only {count}"),
         };
-        return Err(Problem::new(format!(
-            "growth is seen in {LEAST_SNAPSHOTS} snapshots or more, and there {given}"
-        )));
+        let reason =
+            format!("growth is seen in {LEAST_SNAPSHOTS} snapshots or more, and there {given}");
+        return Err(Problem::new(reason).hint("`heaphound diff` compares two"));
     }
     let (from, to) = (args.from.unwrap_or(1), args.to.unwrap_or(count));
     if from == 0 || from >= to || to > count {
@@ -120,6 +126,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let mut cork = Cork::new(options(args));
     let mut growth = Growth::default();
     let mut compared = Vec::new();
+    let mut volumes = Vec::new();
     let mut found = Vec::new();
     let mut known: Option<(String, BTreeSet<String>)> = None;
     for (number, path) in (1..).zip(&args.heaps) {
@@ -130,7 +137,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
             check_program(before, classes, &file, &names)?;
         }
         known = Some((file.clone(), names));
-        let summary = progress.of("counting", || summarize_on(&heap, cores()));
+        let summary = progress.of("counting", || summarize_on(&heap, threads()));
         let summary = series.add(&summary, heap.classes());
         // Snapshots do not say how much the program allocated between them.
         cork.observe(&summary, &series.slots(), 0);
@@ -141,9 +148,14 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         });
         if number == count {
             let causes;
-            (found, causes) = findings(args, &cork, &summary, &series, &heap, progress)?;
+            let candidates;
+            (found, causes, candidates) =
+                findings(args, &cork, &summary, &series, &heap, progress)?;
             growth.close = close(&cork, &series, &causes);
+            growth.slices = slices(&causes, &candidates, &summary, &series);
+            growth.courses = courses(&causes, &volumes, &summary, &series);
         }
+        volumes.push(volumes_of(&summary));
         if args.table && (number == from || number == to) {
             compared.push(summary);
         }
@@ -210,7 +222,10 @@ fn check_program(
     }
 }
 
-/// Returns what grows, as findings, and the causes. The snapshots before the last are read again, to see which
+/// What grows, as findings, the causes, and the classes that were looked at.
+type Growing = (Vec<Finding>, Vec<Cause>, Vec<Candidate>);
+
+/// Returns what grows. The snapshots before the last are read again, to see which
 /// containers have grown: nobody knew before what to look for.
 fn findings(
     args: &Args,
@@ -219,7 +234,7 @@ fn findings(
     series: &Series,
     heap: &Snapshot,
     progress: &Progress,
-) -> Result<(Vec<Finding>, Vec<Cause>), Problem> {
+) -> Result<Growing, Problem> {
     let reported = cork.candidates(summary, &series.slots());
     let is_reported = |class| reported.iter().any(|it| it.class == class);
     let mut candidates = reported.clone();
@@ -247,7 +262,7 @@ fn findings(
     };
     let causes: Vec<Cause> = standing.iter().filter(grows).cloned().collect();
     let finding = |cause| cork::finding(cause, &candidates, series.classes(), None);
-    Ok((causes.iter().map(finding).collect(), causes))
+    Ok((causes.iter().map(finding).collect(), causes, candidates))
 }
 
 /// Returns the classes that have grown and are in no finding, with what hides them.
@@ -262,6 +277,39 @@ fn close(cork: &Cork, series: &Series, causes: &[Cause]) -> Vec<Close> {
         reason: it.why.to_string(),
     });
     close.collect()
+}
+
+/// What each class takes, by class id. Later snapshots may know more classes.
+fn volumes_of(summary: &Summary) -> HashMap<ClassId, u64> {
+    let volumes = summary
+        .classes()
+        .map(|(class, it)| (class, it.volume_bytes));
+    volumes.collect()
+}
+
+/// Returns what the classes that grow most took in each snapshot; `volumes` are those of the snapshots before the last.
+fn courses(
+    causes: &[Cause],
+    volumes: &[HashMap<ClassId, u64>],
+    last: &Summary,
+    series: &Series,
+) -> Vec<Course> {
+    let mut classes: Vec<ClassId> = Vec::new();
+    for class in causes.iter().filter_map(|it| it.classes.first()) {
+        if !classes.contains(&class.0) {
+            classes.push(class.0);
+        }
+    }
+    let course = |class: ClassId| {
+        let before = volumes.iter().map(|it| it.get(&class).copied());
+        let mut bytes: Vec<u64> = before.map(Option::unwrap_or_default).collect();
+        bytes.push(last.class(class).volume_bytes);
+        Course {
+            class: series.classes()[class.0 as usize - 1].name.clone(),
+            bytes,
+        }
+    };
+    classes.into_iter().map(course).collect()
 }
 
 fn differences(before: &Summary, after: &Summary, series: &Series, limit: usize) -> Differences {

@@ -11,13 +11,13 @@ use heaphound_heap::probe::Probes;
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
 use heaphound_heap::view::HeapView;
 use heaphound_heap::{ClassId, ClassInfo, RootKind};
-use heaphound_report::info::{Amount, Class, Info, Roots, Thread};
+use heaphound_report::info::{Amount, Class, Info, Roots, SameName, Thread};
 use heaphound_report::{Report, json};
 
-use crate::cores::cores;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Show what a heap consists of: objects, classes with what they take and retain, roots, threads.
 #[derive(clap::Args)]
@@ -104,6 +104,7 @@ fn info_of(heap: &Snapshot, args: &Args) -> Result<Info, Problem> {
     let class_count = classes.len();
     let classes = heap.classes().iter().map(|it| it.id).zip(classes);
     let mut classes: Vec<(ClassId, Class)> = classes.filter(|it| it.1.objects > 0).collect();
+    number_names(&mut classes);
     sort(&mut classes, args.sort);
     let limit = if args.all { usize::MAX } else { args.limit };
     let classes_left_out = classes.len().saturating_sub(limit);
@@ -111,7 +112,7 @@ fn info_of(heap: &Snapshot, args: &Args) -> Result<Info, Problem> {
     if let (Retained::Exact, Some(dominators)) = (args.retained, &live.dominators) {
         for (id, class) in &mut classes {
             let live = dominators.reached_bytes();
-            class.retained_bytes = Some(exactly(heap, *id, live, cores()));
+            class.retained_bytes = Some(exactly(heap, *id, live, threads()));
         }
         sort(&mut classes, args.sort);
     }
@@ -136,11 +137,26 @@ fn info_of(heap: &Snapshot, args: &Args) -> Result<Info, Problem> {
     })
 }
 
+/// Tells classes of one name apart, by their order.
+fn number_names(classes: &mut [(ClassId, Class)]) {
+    let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
+    for (_, class) in &*classes {
+        counts.entry(class.name.clone()).or_default().1 += 1;
+    }
+    for (_, class) in classes {
+        if let Some((nth, of @ 2..)) = counts.get_mut(&class.name) {
+            *nth += 1;
+            class.same_name = Some(SameName { nth: *nth, of: *of });
+        }
+    }
+}
+
 /// Counts all objects, garbage included, by class.
 fn count(heap: &Snapshot) -> (Amount, Vec<Class>) {
     let mut total = Amount::default();
     let class = |class: &ClassInfo| Class {
         name: class.name.clone(),
+        same_name: None,
         objects: 0,
         bytes: 0,
         reachable_objects: 0,
@@ -168,8 +184,8 @@ struct Live {
 
 impl Live {
     fn dominated(heap: &Snapshot) -> Result<Self, Problem> {
-        let dominators = Dominators::of(heap, cores())?;
-        let classes = least_by_class(heap, &DominatorTree::of(&dominators), cores());
+        let dominators = Dominators::of(heap, threads())?;
+        let classes = least_by_class(heap, &DominatorTree::of(&dominators), threads());
         let amount = Amount {
             objects: dominators.reached(),
             bytes: dominators.reached_bytes(),

@@ -8,8 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use clap::Parser;
 use heaphound_report::Report;
 
+use crate::form::Form;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
@@ -23,6 +25,7 @@ Examples:
   heaphound lab                    list the experiments
   heaphound lab probes --quick     take less than a minute
   heaphound lab probes --json      print figures for a script
+  heaphound lab prune --html prune.html
 
 HEAPHOUND_LAB names the program to start, instead of the one that is built from the sources.")]
 pub struct Args {
@@ -34,9 +37,17 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
+    /// Measure only what it costs programs that have nothing to find; `prune` can.
+    #[arg(long)]
+    costs: bool,
+
     /// Draw the experiment's plot into this file, as SVG; `prune` has one.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+
+    /// Write a page for a browser into this file, with pictures where the experiment has some.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 
     /// Do a piece of work whose instructions another process counts.
     #[arg(long, hide = true)]
@@ -61,12 +72,23 @@ pub fn run(args: &Args, _: &Progress) -> Result<Report, Problem> {
     if args.quick {
         command.arg("--quick");
     }
+    if args.costs {
+        command.arg("--costs");
+    }
     if let Some(svg) = &args.svg {
         command.arg("--svg").arg(svg);
     }
-    // What is meant for every command, as it was given.
-    let shared = ["--json", "--quiet", "-q"];
-    command.args(std::env::args_os().filter(|word| shared.iter().any(|it| word == it)));
+    if let Some(html) = &args.html {
+        command.arg("--html").arg(html);
+    }
+    // What is meant for every command.
+    let common = crate::args::Args::parse();
+    if common.form()? == Form::Json {
+        command.arg("--json");
+    }
+    if common.quiet {
+        command.arg("--quiet");
+    }
     if let Some(count) = &args.count {
         command.args(["--count", count]);
     }

@@ -6,12 +6,13 @@
 //! - `Args::heap`: the file with the heap, which JSON documents name; empty if there is none;
 //! - `run`: does the work and returns a report. It prints nothing.
 //!
-//! A command that can be run in CI has a field with [`Findings`], which the table names behind it.
+//! The table also names the forms in which a command prints (`form.rs`). A command that can be run in CI has a field with [`Findings`], which the table names behind it.
 //!
 //! Elsewhere: how reports look (`heaphound_report`), printing (`output.rs`), exit codes
 //! (`exit.rs`).
 
 mod check;
+mod completions;
 mod convert;
 mod deal;
 mod diff;
@@ -21,6 +22,7 @@ mod export;
 mod grow;
 mod info;
 mod lab;
+mod man;
 mod path;
 mod probe;
 mod shapes;
@@ -34,12 +36,13 @@ use clap::Subcommand;
 use heaphound_report::Report;
 
 use crate::findings::Findings;
+use crate::form::Form;
 use crate::problem::Problem;
 use crate::progress::Progress;
 
 /// Makes the subcommands of the command line from the table of commands.
 macro_rules! commands {
-    ($($module:ident => $Variant:ident $(($findings:ident))?,)*) => {
+    ($($module:ident => $Variant:ident $(($findings:ident))? $forms:ident,)*) => {
         #[derive(Subcommand)]
         pub enum Command {
             $($Variant($module::Args),)*
@@ -67,6 +70,13 @@ macro_rules! commands {
                 }
             }
 
+            /// Returns the forms in which it prints, the default first.
+            pub fn forms(&self) -> &'static [Form] {
+                match self {
+                    $(Self::$Variant(_) => Form::$forms,)*
+                }
+            }
+
             /// Does the work and returns what is to be printed.
             pub fn run(&self, progress: &Progress) -> Result<Report, Problem> {
                 match self {
@@ -86,22 +96,24 @@ macro_rules! findings {
     };
 }
 
-// In the order of `heaphound --help`.
+// In the order of `heaphound --help`, with the forms in which they print.
 commands! {
-    probe => Probe,
-    eval => Eval,
-    check => Check(findings),
-    deal => Deal,
-    path => Path,
-    info => Info,
-    dominators => Dominators,
-    suspects => Suspects(findings),
-    diff => Diff,
-    waste => Waste,
-    grow => Grow(findings),
-    shapes => Shapes(findings),
-    summary => Summary,
-    convert => Convert,
-    export => Export,
-    lab => Lab,
+    probe => Probe ANSWER,
+    eval => Eval ANSWER,
+    check => Check(findings) FINDINGS,
+    deal => Deal ANSWER,
+    path => Path ANSWER,
+    info => Info ANSWER,
+    dominators => Dominators ANSWER,
+    suspects => Suspects(findings) FINDINGS,
+    diff => Diff ANSWER,
+    waste => Waste ANSWER,
+    grow => Grow(findings) FINDINGS,
+    shapes => Shapes(findings) FINDINGS,
+    summary => Summary GRAPH,
+    convert => Convert DEED,
+    export => Export DEED,
+    lab => Lab DEED,
+    completions => Completions FILE,
+    man => Man FILE,
 }

@@ -13,12 +13,12 @@ use heaphound_heap::view::HeapView;
 use heaphound_report::Report;
 use heaphound_report::shapes::{Learnt, Shapes, Structure, Tested};
 
-use crate::cores::cores;
 use crate::findings::Findings;
 use crate::input;
 use crate::output;
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Show the recursive data structures of a heap; learn what is true of them, or test it.
 ///
@@ -68,7 +68,7 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         (None, None) => None,
     };
     let heap = input::read_edges(&args.heap, progress)?;
-    let threads = cores();
+    let threads = threads();
     let mut measures = progress.of("measuring", || measure_view_on(&heap, threads));
     measures.sort_by_key(|it| std::cmp::Reverse(it.volume_bytes));
     let mut shapes = Shapes {

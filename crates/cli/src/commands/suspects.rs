@@ -11,11 +11,11 @@ use heaphound_report::Report;
 use heaphound_report::suspects::{self, Suspect, Suspects};
 
 use super::dominators::{share, share_of};
-use crate::cores::cores;
 use crate::findings::Findings;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Show what to look at first in a heap that is too large: where much accumulates.
 ///
@@ -61,14 +61,16 @@ impl Args {
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read_heap(&args.heap, progress)?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
+    let found = progress.of("looking for dominators", || {
+        Dominators::of(&heap, threads())
+    })?;
     let heap_bytes = found.reached_bytes();
     // What retains nothing is not worth a look.
     let least_bytes = share_of(heap_bytes, args.min).max(1);
     let options = Options {
         least_bytes,
         most: if args.all { usize::MAX } else { args.limit },
-        threads: cores(),
+        threads: threads(),
     };
     let list = progress.of("looking for suspects", || {
         suspect::suspects(&heap, &DominatorTree::of(&found), options)

@@ -10,10 +10,10 @@ use heaphound_heap::trace::Traceable;
 use heaphound_report::Report;
 use heaphound_report::waste::{PlaceCount, Row, Section, Waste};
 
-use crate::cores::cores;
 use crate::input;
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::threads::threads;
 
 /// Show what a program could do without, and where it is: duplicate strings, empty and sparse collections,
 /// boxed numbers, arrays of one value; and what thread locals and class loaders hold.
@@ -46,7 +46,9 @@ impl Args {
 
 pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let heap = input::read_heap(&args.heap, progress)?;
-    let found = progress.of("looking for dominators", || Dominators::of(&heap, cores()))?;
+    let found = progress.of("looking for dominators", || {
+        Dominators::of(&heap, threads())
+    })?;
     let limit = if args.all { usize::MAX } else { args.limit };
     let sections = progress.of("looking for waste", || waste::waste(&heap, &found, limit));
     let sections = progress.of("looking for paths", || described(&heap, sections));

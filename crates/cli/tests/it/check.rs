@@ -165,9 +165,10 @@ fn all_mistakes_are_told_at_once() {
     check(
         "check list.heap --rules missing.deal",
         expect![[r#"
-        error: cannot read missing.deal: No such file or directory (os error 2)
-        exit code 2
-    "#]],
+            error: cannot read missing.deal: No such file or directory (os error 2)
+              built in are `jdk`, `node`
+            exit code 2
+        "#]],
     );
     check(
         "check list.heap 'unshared(static:lits)'",

@@ -167,7 +167,7 @@ fn a_dump_converts_with_all_its_text() {
     folder.check(
         "convert shop.hprof shop.hhs",
         expect![[r#"
-            wrote shop.hhs (binary, 899 bytes): 20 objects, 18 edges
+            wrote shop.hhs (binary, 904 bytes): 20 objects, 18 edges
         "#]],
     );
     let query = r#"eval shop.hhs 'exists shop.Order$Open x: x.name == "order-2"'"#;

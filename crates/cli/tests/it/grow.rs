@@ -96,16 +96,18 @@ fn three_snapshots_are_the_least() {
     check(
         "grow orders-1.heap orders-2.heap",
         expect![[r#"
-        error: growth is seen in 3 snapshots or more, and there are only 2
-        exit code 2
-    "#]],
+            error: growth is seen in 3 snapshots or more, and there are only 2
+              `heaphound diff` compares two
+            exit code 2
+        "#]],
     );
     check(
         "grow orders-1.heap",
         expect![[r#"
-        error: growth is seen in 3 snapshots or more, and there is only 1
-        exit code 2
-    "#]],
+            error: growth is seen in 3 snapshots or more, and there is only 1
+              `heaphound diff` compares two
+            exit code 2
+        "#]],
     );
 }
 

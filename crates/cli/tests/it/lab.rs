@@ -16,7 +16,9 @@ fn the_lab_gets_what_it_needs_of_the_command_line() {
     let words = [
         "--json", "lab", "probes", "--quick", "-q", "--color", "never",
     ];
-    assert_eq!(run("echo", &words), "probes --quick --json -q\n");
+    assert_eq!(run("echo", &words), "probes --quick --json --quiet\n");
+    let words = ["lab", "prune", "--html", "x.html", "--format", "json"];
+    assert_eq!(run("echo", &words), "prune --html x.html --json\n");
     assert_eq!(run("false", &["lab"]), "exit code 1\n");
     expect![[r#"
         error: cannot run /no/lab: No such file or directory (os error 2)

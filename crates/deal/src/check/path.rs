@@ -258,11 +258,10 @@ impl Checker<'_> {
         Some((path, found))
     }
 
-    /// The static root that an expression names with all its dots, if there is one.
+    /// The static root that an expression names with all its dots: one that there is, or the static field of a class that
+    /// there is, which is null then. Of a heap whose statics have dots, it is also one of a class that is not there.
     fn dotted_static(&self, expr: &Expr) -> Option<HostName> {
-        if self.scope.statics.is_empty() {
-            return None;
-        }
+        let statics = self.scope.statics.as_ref()?;
         let mut fields = Vec::new();
         let mut first = expr;
         while let ExprKind::Field(of, field) = &first.kind {
@@ -272,12 +271,23 @@ impl Checker<'_> {
         let ExprKind::Host(HostName::Root { kind, name, index }) = &first.kind else {
             return None;
         };
-        let parts = std::iter::once(name.as_str()).chain(fields.into_iter().rev());
-        let name = parts.collect::<Vec<_>>().join(".");
-        let is_there = *kind == RootKind::Static && self.scope.statics.contains(name.as_str());
-        is_there.then_some(HostName::Root {
+        if *kind != RootKind::Static {
+            return None;
+        }
+        let mut names = vec![name.clone()];
+        for field in fields.into_iter().rev() {
+            names.push(format!("{}.{field}", names[names.len() - 1]));
+        }
+        let is_class = |name: &String| self.scope.classes.iter().any(|it| it.name == *name);
+        let known = names.iter().rposition(|it| statics.contains(it.as_str()));
+        let of_class = || Some(names[..names.len() - 1].iter().rposition(is_class)? + 1);
+        let have_dots = || statics.iter().any(|it| it.contains('.'));
+        let of_none = || have_dots().then_some(names.len() - 1);
+        let length = known.or_else(of_class).or_else(of_none)?;
+        // What is shorter than the expression is found when its own turn comes.
+        (length + 1 == names.len()).then(|| HostName::Root {
             kind: *kind,
-            name,
+            name: names.swap_remove(length),
             index: *index,
         })
     }

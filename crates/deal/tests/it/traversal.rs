@@ -155,7 +155,7 @@ fn compare(
         );
     }
     let outcomes = texts.decide(traversal, |_| false);
-    match &judge(texts, &[text], traversal, &outcomes)[0] {
+    match &judge(texts, &[text], traversal, &outcomes, None)[0] {
         Verdict::Holds => prop_assert!(verdict.holds),
         Verdict::Fails(finding) => {
             prop_assert!(!verdict.holds && !finding.notes.is_empty());
@@ -300,7 +300,7 @@ fn queries_find_what_their_definitions_say() {
             // Those that ask for sets are expressions.
             let found = with_setting(&heap, plan, text, way, |texts, traversal| {
                 let outcomes = texts.decide(traversal, |_| false);
-                judge(texts, &[text], traversal, &outcomes).remove(0)
+                judge(texts, &[text], traversal, &outcomes, None).remove(0)
             });
             let found = match found {
                 Some(Verdict::Found(found)) => found,

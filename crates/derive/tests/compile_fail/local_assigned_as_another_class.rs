@@ -21,5 +21,5 @@ fn main() {
     let mut m = heap.attach("main").unwrap();
     let number = m.alloc(NumberInit { value: 1 }).unwrap();
     let text = m.alloc(TextInit { text: "".into() }).unwrap();
-    m.assign(text, m[number].as_object());
+    m.set_local(text, m[number].as_object());
 }

@@ -44,6 +44,7 @@ pub(crate) mod mutators;
 pub(crate) mod objects;
 pub(crate) mod views;
 
+pub use mutators::kept::{Keep, Keepable, Kept, One, keep};
 pub use mutators::mutator::{Local, Mutator};
 pub use objects::array::{Bytes, PlainArray, RefArray, Str};
 #[doc(hidden)]
@@ -56,6 +57,7 @@ pub use objects::object::{
     Create, Descriptor, Field, FieldDescriptor, Filler, Init, Managed, Object, Owned, Shape,
 };
 pub use objects::plain::{Plain, PlainCell, Var};
+pub use objects::reference::{OptionalReference, Reference};
 pub use objects::slot::{Ref, Slot, WeakSlot};
 pub use views::asked::{StoppedVisits, Subject};
 pub use views::capture::PlainData;

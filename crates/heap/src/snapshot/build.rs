@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::{Addresses, FAR, HUGE, Hold, ObjectId, Snapshot, TextPlace, Values};
+use super::{Addresses, FAR, HUGE, Hold, Lacks, ObjectId, Snapshot, TextPlace, Values};
 use super::{bits_of, encode_values, plain_fields};
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind, find_cycles};
 use crate::root::{Root, RootKind, RootSet};
@@ -77,6 +77,7 @@ pub struct Columns {
     pub captions: HashMap<u32, String>,
     pub addresses: Addresses,
     pub notes: Vec<String>,
+    pub lacks: Lacks,
 }
 
 impl Columns {
@@ -278,6 +279,7 @@ impl Columns {
             captions: self.captions,
             addresses: self.addresses,
             notes: self.notes,
+            lacks: self.lacks,
         };
         snapshot.lapsed = snapshot.find_lapsed();
         snapshot

@@ -6,16 +6,18 @@
 //! A place is an index into the class's fields or, behind those, into the array's
 //! elements. Plain data is there only if it was asked for.
 //!
-//! A snapshot of a dump also knows what its reader has to say of it ([`Snapshot::notes`]), the addresses that objects had
-//! (`addresses.rs`), and which objects are text that they hold elsewhere (`texts.rs`).
+//! A snapshot of a dump also knows what its reader has to say of it ([`Snapshot::notes`]), what the dump does not say
+//! (`lacks.rs`), the addresses that objects had (`addresses.rs`), and which objects are text that they hold elsewhere (`texts.rs`).
 //!
-//! Elsewhere: how one is put together (`build.rs`), how it is traced (`trace.rs`), what is dropped from one that
+//! Elsewhere: how one is put together (`build.rs`), how it is traced (`trace.rs`, `survey.rs`), what is dropped from one that
 //! others may see (`redact.rs`); files
 //! are another crate's business.
 
 mod addresses;
 mod build;
+mod lacks;
 mod redact;
+mod survey;
 mod texts;
 mod trace;
 
@@ -26,6 +28,7 @@ pub use addresses::Addresses;
 pub use texts::{Encoding, TextPlace, decode as decode_text};
 
 pub use build::{Columns, Malformed, SnapshotBuilder};
+pub use lacks::Lacks;
 pub use redact::Redacted;
 pub use trace::SnapshotVisits;
 
@@ -33,7 +36,7 @@ use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::Root;
 use crate::spelling::object_name;
 use crate::value::{PlainKind, Value};
-use crate::view::{HeapView, Place, Strength, caption_of, quoted_start, text_start};
+use crate::view::{HeapView, Place, Strength, caption_of, text_start};
 
 /// An object of a snapshot, by its place among them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -72,6 +75,7 @@ pub struct Snapshot {
     captions: HashMap<u32, String>,
     addresses: Addresses,
     notes: Vec<String>,
+    lacks: Lacks,
 }
 
 /// A step that is found in `far`.
@@ -604,11 +608,6 @@ impl HeapView for Snapshot {
     fn caption_of(&self, object: ObjectId) -> Option<String> {
         if let Some(caption) = self.captions.get(&object.0) {
             return Some(caption.clone());
-        }
-        if let Some(place) = self.text_place(object) {
-            let class = self.class(self.class_of(object));
-            let name = &class.fields.get(place.array as usize)?.name;
-            return Some(format!("{name}={}", quoted_start(self, object)?));
         }
         caption_of(self, object)
     }

@@ -3,16 +3,32 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use super::{ObjectId, Snapshot};
+use crate::class::ClassId;
 use crate::crew;
 use crate::pool::Pool;
 use crate::sync::Mutex;
-use crate::trace::{Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visitor, Visits};
+use crate::trace::{Examiner, Filter, MAX_MARKS, Phase, Traceable, Traced, Visit, Visitor, Visits};
 use crate::view::HeapView;
 
 /// The visited marks of a snapshot: a byte an object.
 pub struct SnapshotVisits {
     marks: Box<[AtomicU8]>,
     last: u8,
+    /// The first mark that no object carries so far.
+    unused: u8,
+}
+
+impl SnapshotVisits {
+    pub(super) fn marks(&self) -> &[AtomicU8] {
+        &self.marks
+    }
+
+    /// Whether no object carries a mark; from now on some may. Marks are given out in order, and used in order.
+    pub(super) fn is_first(&mut self, mark: Visit) -> bool {
+        let is_first = mark.0 >= self.unused;
+        self.unused = self.unused.max(mark.0.saturating_add(1));
+        is_first
+    }
 }
 
 impl Visits for SnapshotVisits {
@@ -25,6 +41,7 @@ impl Visits for SnapshotVisits {
                 *mark.get_mut() = 0;
             }
             self.last = 0;
+            self.unused = 0;
         }
     }
 
@@ -34,6 +51,7 @@ impl Visits for SnapshotVisits {
     }
 
     fn set(&mut self, object: ObjectId, mark: Visit) -> bool {
+        self.is_first(mark);
         let before = self.marks[object.0 as usize].get_mut();
         std::mem::replace(before, mark.0) != mark.0
     }
@@ -50,6 +68,7 @@ impl Traceable for Snapshot {
         SnapshotVisits {
             marks: (0..self.len()).map(|_| AtomicU8::new(0)).collect(),
             last: 0,
+            unused: 0,
         }
     }
 
@@ -72,12 +91,22 @@ impl Traceable for Snapshot {
         objects
     }
 
+    fn survey(
+        &self,
+        visits: &mut SnapshotVisits,
+        phase: &Phase<ObjectId>,
+        examiners: Vec<&mut dyn Examiner<ObjectId>>,
+    ) -> Traced {
+        self.survey_in_order(visits, phase, examiners)
+    }
+
     fn trace<V: Visitor<ObjectId>>(
         &self,
         visits: &mut SnapshotVisits,
         phase: &Phase<ObjectId>,
         visitors: Vec<V>,
     ) -> (Traced, Vec<V>) {
+        visits.is_first(phase.mark);
         let count = visitors.len();
         let pool = Pool::new(count);
         for index in 0..count {
@@ -92,13 +121,19 @@ impl Traceable for Snapshot {
         let work = |index: usize| {
             let _guard = pool.guard();
             let visitor = visitors[index].lock().unwrap().take();
+            let visitor = visitor.expect("each is taken once");
+            // A table: to ask a visitor may be a call through a pointer.
+            let classes = (0..=self.classes().len() as u32).map(ClassId);
+            let wanted = classes.map(|class| !V::FEW || class.0 > 0 && visitor.wants(class));
             let mut worker = Worker {
                 heap: self,
                 marks: &visits.marks,
                 phase,
-                visitor: visitor.expect("each is taken once"),
+                wanted: wanted.collect(),
+                visitor,
                 stop: &stop,
                 objects: 0,
+                seen: 0,
             };
             while let Some(bundle) = pool.take() {
                 worker.drain(bundle, &pool);
@@ -118,10 +153,17 @@ struct Worker<'a, V> {
     heap: &'a Snapshot,
     marks: &'a [AtomicU8],
     phase: &'a Phase<ObjectId>,
+    /// By class: whether the visitor is told of its objects.
+    wanted: Vec<bool>,
     visitor: V,
     stop: &'a AtomicBool,
     objects: usize,
+    /// Edges that were looked at.
+    seen: usize,
 }
+
+/// Whoever looks at few of the objects is asked this seldom whether it has seen enough.
+const SELDOM: usize = 64;
 
 /// Of how many objects one must carry a mark, that all marks are looked at.
 const LISTED: usize = 64;
@@ -136,7 +178,9 @@ impl<V: Visitor<ObjectId>> Worker<'_, V> {
                 return;
             }
             self.visit(object, tag, &mut stack);
-            if V::STOPS && self.visitor.is_done() {
+            self.seen += 1;
+            let asks = V::STOPS && (!V::FEW || self.seen.is_multiple_of(SELDOM));
+            if asks && self.visitor.is_done() {
                 self.stop.store(true, Relaxed);
                 return;
             }
@@ -170,7 +214,7 @@ impl<V: Visitor<ObjectId>> Worker<'_, V> {
             return;
         }
         let class = self.heap.class_of(object);
-        if !V::FEW || self.visitor.wants(class) {
+        if !V::FEW || self.wanted[class.0 as usize] {
             self.objects += 1;
             self.visitor.enter(object, class);
         }

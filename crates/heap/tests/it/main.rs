@@ -6,4 +6,5 @@
 mod pool;
 mod probes;
 mod supertypes;
+mod survey;
 mod view;

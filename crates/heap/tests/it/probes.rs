@@ -10,7 +10,7 @@ use heaphound_heap::assertion::{
     Target, Violation, describe, describe_class, violations,
 };
 use heaphound_heap::finding::{Path, Shows};
-use heaphound_heap::path::{Origin, Search, Trail};
+use heaphound_heap::path::{Origin, Reached, Search, Trail};
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{Part, RootSet};
 use heaphound_heap::set::ObjectSet;
@@ -51,6 +51,42 @@ fn check_probes(plan: &HeapPlan, tracers: usize) -> TestCaseResult {
         check_sets(case, probes, dice)?;
         check_owners(case, ct, probes, dice)
     })
+}
+
+/// One search for several groups finds of each what a search for it alone finds first.
+#[test]
+fn one_search_finds_the_nearest_of_each_group() {
+    check(1_000, &heaps(50), |plan| {
+        let case = Case::new(plan)?;
+        let mut dice = Dice(plan.seed);
+        let groups: Vec<Vec<ObjectId>> = (0..1 + dice.below(4))
+            .map(|_| {
+                let few = 1 + dice.below(3);
+                let some = case.objects.iter().filter(|_| dice.below(few) == 0);
+                some.copied().collect()
+            })
+            .collect();
+        let most = 1 + dice.below(4);
+        let everywhere = Search::everywhere();
+        let mut visits = case.heap.visits();
+        let slices: Vec<&[ObjectId]> = groups.iter().map(|it| &it[..]).collect();
+        let together = Reached::nearest(&case.heap, &mut visits, &everywhere, &slices, most);
+        for group in &groups {
+            let alone = Reached::new(&case.heap, &mut visits, &everywhere, group);
+            let nearest = |reached: &Reached<'_, Snapshot>| {
+                let found = group
+                    .iter()
+                    .filter_map(|&it| Some((reached.order(it)?, it)));
+                let mut found: Vec<(u32, ObjectId)> = found.collect();
+                found.sort_unstable();
+                found.truncate(most);
+                let trail = |&(_, it): &(u32, ObjectId)| reached.trail(it);
+                (found.iter().map(trail).collect::<Vec<_>>(), found)
+            };
+            prop_assert_eq!(nearest(&together), nearest(&alone));
+        }
+        Ok(())
+    });
 }
 
 #[test]

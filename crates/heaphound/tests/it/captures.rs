@@ -208,12 +208,12 @@ fn all_paths_through_a_long_list_take_little_time() {
     let first = node(&mut m);
     m.static_root::<Node>("list").set(&m, Some(&m[first]));
     let last = node(&mut m);
-    m.assign(last, &m[first]);
+    m.set_local(last, &m[first]);
     for _ in 0..200_000 {
         let mut m = m.scope();
         let next = node(&mut m);
         m[last].next.set(Some(&m[next]));
-        m.assign(last, &m[next]);
+        m.set_local(last, &m[next]);
     }
     let snapshot = m.capture(PlainData::Omit);
     let (_, first) = snapshot.roots()[0].clone();
@@ -522,7 +522,7 @@ fn a_capture_does_not_depend_on_the_number_of_threads() {
                     m[array][place].set(Some(&m[it]));
                 }
                 for i in (0..50_000).filter(|i| (i / 64) % 2 == round % 2) {
-                    m[array][i].set(None);
+                    m[array][i].clear();
                 }
                 if round % 2 == 0 {
                     m.collect();

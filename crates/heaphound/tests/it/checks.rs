@@ -109,7 +109,7 @@ fn rules_stay_in_the_marking_pass_beside_assertions_and_summaries() {
         let last = node(&mut m, 2);
         m[first].next.set(Some(&m[shared]));
         m[last].next.set(Some(&m[shared]));
-        m[shared].next.set(None);
+        m[shared].next.clear();
         let texts = [
             "assertion(forall Node x: reach[a](x) -> x.number < 2)",
             "assertion(forall Node x: reach[a](x) -> x.next != x)",
@@ -260,7 +260,7 @@ fn what_no_longer_holds_is_withdrawn_and_may_come_back() {
         m[it].next.set(Some(&m[it]));
         m.collect();
         assert_eq!(known().unwrap().withdrawn, None);
-        m[it].next.set(None);
+        m[it].next.clear();
         m.collect();
         let withdrawn = known().unwrap();
         assert_eq!(withdrawn.collections, 1);
@@ -289,7 +289,7 @@ fn an_assertion_that_came_true_is_withdrawn() {
         }
         m.collect();
         assert_eq!(heap.findings()[0].withdrawn, None);
-        m[holder].next.set(None);
+        m[holder].next.clear();
         m.collect();
         assert!(heap.findings()[0].withdrawn.is_some());
     }

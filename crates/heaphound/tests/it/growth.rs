@@ -130,7 +130,7 @@ fn order(m: &mut Mutator<'_>, system: Local<'_, System>, companies: usize, peopl
                         rating: 0,
                     })
                     .unwrap();
-                m.upcast(company)
+                company.upcast(&m)
             }
             false => {
                 // The line that the finding must name.
@@ -141,7 +141,7 @@ fn order(m: &mut Mutator<'_>, system: Local<'_, System>, companies: usize, peopl
                         account: 0,
                     })
                     .unwrap();
-                m.upcast(person)
+                person.upcast(&m)
             }
         };
         m[entries][at].set(Some(&m[order]));
@@ -395,7 +395,7 @@ fn a_lost_link_is_found_and_shown() {
         for _ in 0..3 {
             node = node.next.get().unwrap();
         }
-        node.prev.set(None);
+        node.prev.clear();
         m.collect();
         m.collect();
         assert!(!watch.violations().is_empty());
@@ -405,7 +405,7 @@ fn a_lost_link_is_found_and_shown() {
         for _ in 0..100 {
             node = node.next.get().unwrap();
         }
-        node.prev.set(None);
+        node.prev.clear();
         m.collect();
         m.collect();
         let kept = kept.lock().unwrap();
@@ -505,7 +505,7 @@ fn the_example_is_in_the_container_that_grows() {
             m[jobs].head.set(Some(&m[job]));
             // Those that wait are soon printed.
             if number % 50 == 49 {
-                m[jobs].head.set(None);
+                m[jobs].head.clear();
             }
         }
         m.collect();

@@ -208,7 +208,7 @@ fn weak_references_do_not_retain() {
                     weak: Some(gone),
                 })
                 .unwrap();
-            m.assign(gone, &m[kept]);
+            m.set_local(gone, &m[kept]);
             holder
         };
         m.collect();
@@ -275,7 +275,7 @@ fn a_chain_of_ephemerons_lives_by_its_first_key() {
         m.collect();
         assert_eq!(m[map].len(), 30);
         let other = list(&mut m, 1);
-        m.assign(first, &m[other]);
+        m.set_local(first, &m[other]);
         m.collect();
         assert!(m[map].is_empty());
     });
@@ -302,7 +302,7 @@ fn finalizers_run_once_and_may_bring_the_object_back() {
         m.collect();
         assert_eq!(runs.load(SeqCst), 1);
         assert_eq!(values(saved.get(&m).unwrap()), [2, 1, 0]);
-        saved.set(&m, None);
+        saved.clear(&m);
         m.collect();
         m.collect();
         assert_eq!(runs.load(SeqCst), 1);
@@ -408,7 +408,7 @@ fn running_out_of_memory_is_an_error_that_says_who_holds_it() {
                 next: Some(head),
                 other: None,
             }) {
-                Ok(node) => m.assign(head, &m[node]),
+                Ok(node) => m.set_local(head, &m[node]),
                 Err(error) => break error,
             }
         };
@@ -421,7 +421,7 @@ fn running_out_of_memory_is_an_error_that_says_who_holds_it() {
             "{message}"
         );
         // The heap is usable, and what is let go can be used again.
-        m[head].next.set(None);
+        m[head].next.clear();
         let long = list(&mut m, 50_000);
         assert_eq!(values(&m[long]).len(), 50_000);
         let error = m.alloc_refs::<Node>(usize::MAX).err().unwrap();
@@ -440,7 +440,7 @@ fn a_churned_heap_gives_holes_back() {
         m[all][i].set(Some(&m[node]));
     }
     for i in (0..200_000).filter(|i| i % 7 != 0) {
-        m[all][i].set(None);
+        m[all][i].clear();
     }
     m.collect();
     let stats = heap.stats();

@@ -109,7 +109,7 @@ fn a_dead_object_that_is_not_swept_yet_does_not_disturb_a_nursery_collection() {
     }
     m.collect();
     for i in (0..WATCHERS).step_by(2) {
-        m[keep][i].set(None);
+        m[keep][i].clear();
     }
     // A collection that allocation brings about leaves blocks unswept.
     let before = heap.stats().full_collections;
@@ -157,9 +157,9 @@ fn assigning_to_an_upcast_local_leaves_the_first_one_alone() {
                 text: "hello".into(),
             })
             .unwrap();
-        let any = m.upcast(text);
+        let any = text.upcast(&m);
         assert!(m[any].downcast::<Text>().is_some());
-        m.assign(any, m[number].as_object());
+        m.set_local(any, m[number].as_object());
         m.collect();
         assert_eq!(m[any].downcast::<Node>().unwrap().value, 7);
         assert_eq!(m[text].text, "hello");
@@ -196,7 +196,7 @@ fn a_program_that_goes_on_after_running_out_of_memory_stays_within_bounds() {
             assert!(bytes <= MAX + NURSERY, "{bytes} after {errors} errors");
         }
         // Once the list is let go, there is room again.
-        m[head].next.set(None);
+        m[head].next.clear();
         for i in 0..10_000 {
             node(&mut m.scope(), i);
         }
@@ -408,9 +408,9 @@ fn a_long_chain_of_ephemerons_is_no_slower_on_two_threads() {
             let mut m = m.scope();
             let next = node(&mut m, value);
             m.weak_map_insert(map, last, next).unwrap();
-            m.assign(last, &m[next]);
+            m.set_local(last, &m[next]);
         }
-        m.assign(last, &m[first]);
+        m.set_local(last, &m[first]);
         for _ in 0..3 {
             m.collect();
             assert_eq!(m[map].len(), LINKS as usize);

@@ -109,7 +109,7 @@ fn every_other_reference_is_refused_and_the_call_is_named() {
         let mut m = heap.attach("main").unwrap();
         let keep = node(&mut m, 7);
         let (copy, local) = (keep, m.local(&m[keep]));
-        let object = m.upcast(keep);
+        let object = keep.upcast(&m);
         let holder = holder(&mut m, keep);
         let array = m.alloc_refs::<Node>(5000).unwrap();
         m[array][0].set(Some(&m[keep]));
@@ -218,7 +218,7 @@ fn an_invalidated_slot_is_not_null_and_can_be_set_again() {
         it.maybe.set(target);
         it.weak.set(target);
         it.always.set(&m[keep]);
-        m.assign(local, &m[keep]);
+        m.set_local(local, &m[keep]);
         m.collect();
         let it = &m[holder];
         assert!(std::ptr::eq(it.maybe.get().unwrap(), &m[keep]));
@@ -242,7 +242,7 @@ fn copies_of_an_invalidated_reference_are_as_invalid() {
     m.unique(keep).unwrap();
     m[array].copy_from(1, &m[array], 0..3);
     check_refused(line, || m[array][1].get().is_some());
-    let upcast = m.upcast(local);
+    let upcast = local.upcast(&m);
     check_refused(line, || m[upcast].class());
     let filled = holder(&mut m, local);
     m.collect();
@@ -485,7 +485,7 @@ fn objects_of_any_class_can_be_unique() {
     let mut m = heap.attach("main").unwrap();
     let text = m.alloc_str("text").unwrap();
     let alias = m.local::<Str>(&m[text]);
-    let object: Local<'_, Object> = m.upcast(text);
+    let object: Local<'_, Object> = text.upcast(&m);
     assert_eq!(m.unique(object).unwrap(), 2);
     let error = m.try_get(alias).unwrap_err();
     assert!(

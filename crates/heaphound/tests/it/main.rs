@@ -8,6 +8,7 @@ mod captures;
 mod checks;
 mod checks_misuse;
 mod classes;
+mod collections;
 mod examples;
 mod from_safe_code;
 mod growth;
@@ -35,3 +36,6 @@ mod sites;
 mod soak;
 mod summaries;
 mod threads;
+#[cfg(feature = "barrier")]
+mod together;
+mod writing;

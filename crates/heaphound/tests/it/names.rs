@@ -174,7 +174,7 @@ fn captions_are_inherited_escaped_and_shortened() {
             modal: true,
         };
         let dialog = m.alloc(dialog).unwrap();
-        let dialog = m.upcast(dialog);
+        let dialog = dialog.upcast(&m);
         assert_eq!(caption(&mut m, dialog), Some(expected));
     }
     let untitled = WindowInit {
@@ -182,7 +182,7 @@ fn captions_are_inherited_escaped_and_shortened() {
         next: None,
     };
     let untitled = m.alloc(untitled).unwrap();
-    let untitled = m.upcast(untitled);
+    let untitled = untitled.upcast(&m);
     assert_eq!(caption(&mut m, untitled), None);
 }
 
@@ -273,7 +273,7 @@ fn a_region_is_told_by_what_holds_the_rest() {
         assert_eq!(finding.objects.len(), 4);
         assert_eq!(heap.findings()[0].objects, 4);
         // It goes when the last of them does.
-        windows.set(&m, None);
+        windows.clear(&m);
         m.collect();
         assert!(heap.findings()[0].withdrawn.is_some());
     }

@@ -319,7 +319,7 @@ fn a_refused_initial_value_leaves_no_object_behind() {
                 });
             });
             assert!(small.unwrap().contains("another mutator"));
-            let slots = [Some(other.upcast(foreign)); 4000];
+            let slots = [Some(foreign.upcast(&other)); 4000];
             let large = panics(|| {
                 let _ = m.alloc(LargeInit { slots });
             });
@@ -403,7 +403,7 @@ fn a_root_that_outlives_its_heap_does_nothing() {
     refuses(&|| _ = m[&root].value);
     refuses(&|| _ = weak.get(&m));
     refuses(&|| _ = named.get(&m));
-    refuses(&|| named.set(&m, None));
+    refuses(&|| named.clear(&m));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn running_out_of_memory_leaves_a_picture_of_the_heap() {
             let mut m = m.scope();
             let next = Some(head);
             match m.alloc(NodeInit { value: 7, next }) {
-                Ok(node) => m.assign(head, &m[node]),
+                Ok(node) => m.set_local(head, &m[node]),
                 Err(error) => break error,
             }
         };

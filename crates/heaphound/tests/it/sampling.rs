@@ -143,7 +143,7 @@ fn exact_mode_counts_what_each_site_allocates_and_what_survives() {
         // They die after they have survived so many more.
         (0..5).for_each(|_| m.collect());
         for place in 0..1000 {
-            m[kept][place].set(None);
+            m[kept][place].clear();
         }
         m.collect();
         let sites = heap.sites();
@@ -260,7 +260,7 @@ fn samples_move_with_their_objects_and_die_with_them() {
         }
         // Holes, so that objects move together.
         for place in (0..80_000).filter(|place| place % 16 != 0) {
-            m[kept][place].set(None);
+            m[kept][place].clear();
         }
         m.collect();
         assert_eq!(at(&heap.sites(), line).live_samples, 5000);
@@ -286,7 +286,7 @@ fn samples_move_with_their_objects_and_die_with_them() {
             m[weak].weak.set(Some(object));
             let counted = finalized.clone();
             m.on_death(object, move |_, _| *counted.lock().unwrap() += 1);
-            m[kept][place].set(None);
+            m[kept][place].clear();
         }
         m.collect();
         assert_eq!(at(&heap.sites(), line).live_samples, 2500);
@@ -294,6 +294,48 @@ fn samples_move_with_their_objects_and_die_with_them() {
         m.collect();
         assert_eq!(*finalized.lock().unwrap(), 2500);
         assert_eq!(at(&heap.sites(), line).live_samples, 2500);
+    }
+}
+
+/// The cell of a sample is found before the object is made; if that fails, there is no object in it.
+#[test]
+fn an_object_that_could_not_be_made_is_no_sample() {
+    let other_heap = Heap::builder().build().unwrap();
+    let mut other = other_heap.attach("other").unwrap();
+    let foreign = node(&mut other, 1);
+    for collector in BOTH {
+        let builder = builder(collector).sampling(Sampling::exact());
+        let heap = builder.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let kept = m.alloc_refs::<Node>(100).unwrap();
+        let mut line = 0;
+        for place in 0..100 {
+            let mut m = m.scope();
+            let made = node(&mut m, place);
+            let next = Some(foreign);
+            let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let value = 0;
+                m.alloc(NodeInit { value, next }).map(|_| ())
+            }));
+            line = line!() - 2;
+            assert!(failed.is_err());
+            if place % 2 == 0 {
+                m[kept][place as usize].set(Some(&m[made]));
+            }
+            if place % 30 == 0 {
+                m.collect();
+            }
+        }
+        m.collect();
+        let lives = |it: &&AllocationSite| it.live_samples > 0;
+        let nodes = heap.allocation_sites_of("Node");
+        let live: Vec<u32> = nodes.iter().filter(lives).map(|it| it.line).collect();
+        assert!(!live.is_empty() && !live.contains(&line), "{live:?} {line}");
+        let sum: u64 = (0..100)
+            .filter_map(|place| m[kept][place].get())
+            .map(|node| node.value)
+            .sum();
+        assert_eq!(sum, 49 * 50);
     }
 }
 

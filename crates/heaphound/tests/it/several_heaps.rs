@@ -50,7 +50,7 @@ fn push<'m>(m: &mut Mutator<'m>, list: Local<'m, Node>, id: u64) {
     let mut inner = m.scope();
     let next = Some(list);
     let new = inner.alloc(NodeInit { id, next }).unwrap();
-    inner.assign(list, &inner[new]);
+    inner.set_local(list, &inner[new]);
     let mut node = &inner[list];
     for back in 0..10 {
         assert_eq!(node.id, id.saturating_sub(back));
@@ -59,7 +59,7 @@ fn push<'m>(m: &mut Mutator<'m>, list: Local<'m, Node>, id: u64) {
             None => return,
         }
     }
-    node.next.set(None);
+    node.next.clear();
 }
 
 /// Allocates now in this heap, now in that one.

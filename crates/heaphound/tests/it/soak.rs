@@ -130,7 +130,7 @@ impl World {
             assert_eq!(m.name(), name);
             check_records(records.get(&m));
             if dice.below(3) == 0 {
-                records.set(&m, None);
+                records.clear(&m);
             }
         }
     }
@@ -179,7 +179,7 @@ impl World {
             .unwrap();
         records.set(m, Some(&m[record]));
         if check_records(records.get(m)) > 20 {
-            m[record].next.set(None);
+            m[record].next.clear();
         }
     }
 
@@ -198,7 +198,7 @@ impl World {
         match dice.below(3) {
             0 => slot.set(Some(&m[tree])),
             1 => _ = slot.compare_and_set(before, Some(&m[tree])),
-            _ => slot.set(None),
+            _ => slot.clear(),
         }
         let other = &slots[dice.below(slots.len())];
         other.get().map(check_tree);
@@ -296,11 +296,11 @@ fn soak(collector: Collector) {
     });
     for slot in m[&shared].iter() {
         slot.get().map(check_tree);
-        slot.set(None);
+        slot.clear();
     }
     for i in 1..=threads {
         let records = m.static_root::<Record>(&format!("thread {i}"));
-        records.set(&m, None);
+        records.clear(&m);
     }
     m.collect();
     m.collect();

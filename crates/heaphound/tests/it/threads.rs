@@ -62,7 +62,7 @@ fn work(m: &mut Mutator<'_>, dice: &mut Dice, stop: &AtomicBool, unique: bool) {
             if let Ok(Some(it)) = m[array][i].try_get() {
                 check(it);
                 if dice.below(10) == 0 {
-                    it.a.set(None);
+                    it.a.clear();
                 }
             }
         }

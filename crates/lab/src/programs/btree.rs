@@ -76,7 +76,7 @@ impl LongBTree {
             }
             let least = &m[at].keys.get()[position];
             least.set(least.get().min(key));
-            m.assign(at, child);
+            m.set_local(at, child);
         }
         m[at].put(key, m[value].as_object());
     }
@@ -88,7 +88,7 @@ impl LongBTree {
         }
         while let Some(root) = self.root.get() {
             match (root.len(), root.children.get()) {
-                (0, _) => self.root.set(None),
+                (0, _) => self.root.clear(),
                 (1, Some(children)) => self.root.set(children[0].get()),
                 _ => break,
             }
@@ -136,11 +136,11 @@ impl LongBTreeNode {
         new.keys.get().copy_from(0, child.keys.get(), half..WIDTH);
         if let (Some(from), Some(to)) = (child.children.get(), new.children.get()) {
             to.copy_from(0, from, half..WIDTH);
-            from[half..].iter().for_each(|slot| slot.set(None));
+            from[half..].iter().for_each(|slot| slot.clear());
         }
         if let (Some(from), Some(to)) = (child.values.get(), new.values.get()) {
             to.copy_from(0, from, half..WIDTH);
-            from[half..].iter().for_each(|slot| slot.set(None));
+            from[half..].iter().for_each(|slot| slot.clear());
         }
         child.count.set(half as u64);
         new.count.set((WIDTH - half) as u64);
@@ -202,10 +202,10 @@ impl LongBTreeNode {
         let last = self.len() - 1;
         self.shift(at, at + 1..last + 1);
         if let Some(children) = self.children.get() {
-            children[last].set(None);
+            children[last].clear();
         }
         if let Some(values) = self.values.get() {
-            values[last].set(None);
+            values[last].clear();
         }
         self.count.set(last as u64);
     }

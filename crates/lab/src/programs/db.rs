@@ -393,13 +393,13 @@ impl<'s> Session<'s> {
         let entry = elements[at].get().expect("below the count");
         let last = vector.count.get() - 1;
         elements[at].set(elements[last as usize].get());
-        elements[last as usize].set(None);
+        elements[last as usize].clear();
         vector.count.set(last);
-        m[self.log].latest.set(None);
+        m[self.log].latest.clear();
         self.use_entry(&m, entry);
         let cached = &m[self.recent][entry.key as usize % self.options.recent];
         if archived.is_some() || !self.options.bug {
-            cached.set(None);
+            cached.clear();
         }
         if let Some(archived) = archived {
             let archive = &m[self.archive];

@@ -270,14 +270,14 @@ pub(crate) fn run_and_tell(
         m.assert_instances::<Company>(1);
     }
     let none = m.alloc_str("no company").expect("room");
-    let none = m.upcast(none);
+    let none = none.upcast(m);
     let old_company = m.local(&m[none]);
     for number in 0..options.companies {
         if options.assertions.destroyed && number > 0 {
             m.assert_dead(old_company);
         }
         if options.bug != Some(Bug::OldCompany) {
-            m.assign(old_company, &m[none]);
+            m.set_local(old_company, &m[none]);
         }
         let mut m = m.scope();
         let company = found(&mut m, options, &mut random);
@@ -294,7 +294,7 @@ pub(crate) fn run_and_tell(
                 cleared(&mut m);
             }
         }
-        m.assign(old_company, m[company].as_object());
+        m.set_local(old_company, m[company].as_object());
     }
     outcome
 }
@@ -359,7 +359,7 @@ pub(crate) fn settle<'a>(m: &mut Mutator<'a>, options: &Options) -> Vec<Local<'a
     let mut customers = Vec::new();
     for slot in 0..100 {
         let customer = m[chosen][slot].get().expect("just set");
-        customers.push(m.upcast(m.local(customer)));
+        customers.push(m.local(customer).upcast(m));
     }
     customers
 }
@@ -676,7 +676,7 @@ impl Terminal<'_> {
         let last = &order.customer.get().last_order;
         let is_last = last.get().is_some_and(|it| std::ptr::eq(it, order));
         if is_last && self.options.bug != Some(Bug::LastOrder) {
-            last.set(None);
+            last.clear();
         }
         if self.options.assertions.destroyed {
             m.assert_dead(m.local(order));

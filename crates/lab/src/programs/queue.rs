@@ -44,7 +44,7 @@ impl Queue {
         value: Local<'_, T>,
     ) {
         let mut m = m.scope();
-        let value = m.upcast(value);
+        let value = value.upcast(&m);
         let link = m.alloc(LinkInit { value, next: None }).expect("room");
         let queue = &m[queue];
         match queue.tail.get() {
@@ -60,7 +60,7 @@ impl Queue {
         let first = self.head.get()?;
         self.head.set(first.next.get());
         if first.next.is_null() {
-            self.tail.set(None);
+            self.tail.clear();
         }
         self.count.set(self.count.get() - 1);
         first.value.get().downcast()

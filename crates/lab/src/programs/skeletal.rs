@@ -515,7 +515,7 @@ fn hot_cache(m: &mut Mutator<'_>, shape: &Shape) {
     });
     let (first, second) = (element(m, list, 0), element(m, list, half));
     let last = element(m, list, half - 1);
-    m[last].next.set(None);
+    m[last].next.clear();
     let cache = m.alloc(CacheInit { first: Some(first) }).expect("room");
     let config = m.alloc(ConfigInit { threshold: 10 }).expect("room");
     hold(m, "hotcache", cache);
@@ -651,7 +651,7 @@ fn two_trees(m: &mut Mutator<'_>, shape: &Shape) {
             _ => {}
         }
     }
-    m.static_root::<Branch>("last").set(m, None);
+    m.static_root::<Branch>("last").clear(m);
 }
 
 /// Two lists of positive numbers; the last of each is excluded where something is.
@@ -663,7 +663,7 @@ fn two_lists(m: &mut Mutator<'_>, shape: &Shape) {
         false => 1,
     });
     let last = element(m, list, half - 1);
-    m[last].next.set(None);
+    m[last].next.clear();
     for (name, at) in [
         ("s1", 0),
         ("o1", half - 1),

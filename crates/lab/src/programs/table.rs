@@ -63,7 +63,7 @@ impl HashTable {
         if m[table].len() * 4 >= m[table].entries.get().len() * 3 {
             Self::grow(&mut m, table);
         }
-        let value = m.upcast(value);
+        let value = value.upcast(&m);
         let next = m[table].chain(key).get().map(|entry| m.local(entry));
         let entry = m.alloc(EntryInit {
             key,

@@ -1,3 +1,5 @@
+use heaphound_report::document::Part;
+
 use super::*;
 
 /// How many times the iterations of the plain run a test waits for.
@@ -99,9 +101,21 @@ fn one_collector_thread_and_three_choose_the_same() {
 
 #[test]
 fn the_plot_has_three_lines() {
-    let svg = figure::draw(Size::Small);
-    assert_eq!(svg.matches("<polyline").count(), 3);
+    let figure = figure::draw(Size::Small);
+    let ends = figure.chart.lines.iter();
+    let ends: Vec<_> = ends.map(|it| (it.name.as_str(), it.breaks_off)).collect();
+    assert_eq!(
+        ends,
+        [("leak", true), ("leak, pruned", false), ("repaired", false)]
+    );
+    assert!(figure.chart.lines.iter().all(|it| it.points.len() > 10));
+    let svg = heaphound_report::html::chart_svg(&figure.chart);
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    let [_, receipts] = figure.sections();
+    let Part::Table(table) = &receipts.parts[0] else {
+        panic!("{receipts:?}")
+    };
+    assert!(!table.rows.is_empty());
 }
 
 /// Of the programs whose dead data is dead, none reads what was pruned, whatever the policy chooses among what is stale by

@@ -19,6 +19,7 @@ fn the_lab_lists_its_experiments() {
         assertions   GC assertions, section 3: the bugs that they find, and what checking costs
         probes       PHALANX, figures 9 to 11: a probe that walks the whole heap, and a capture of it
         deal         DeAL, section 5: what evaluating its assertions costs a collection, and the bug that one finds
+        files        rules about heaps in files: what checking five takes, in times of loading the heap
         summaries    heap summaries, chapters 3.3, 5 and 6: what counting them costs a collection, a run, and memory
         cork         Cork, chapter 5: growth that is found, in which structure, and what is said of programs that do not grow
         shapeup      ShapeUp, section 6.4: errors in recursive structures that are noticed, and false alarms

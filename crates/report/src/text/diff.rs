@@ -1,9 +1,10 @@
 //! How two heaps differ, in tables.
 
 use super::page::Page;
-use super::table::{change, count, put as put_table};
+use super::table::put as put_table;
 use super::{BOLD, DIM, PLAIN, put_notes};
 use crate::diff::Diff;
+use crate::figures::{change, count};
 
 /// Puts how two heaps differ.
 pub fn put(page: &mut Page, diff: &Diff) {

@@ -1,9 +1,9 @@
 //! The tree of dominators, a node a line.
 
 use super::page::{Page, columns};
-use super::table::{count, percent};
 use super::{BOLD, DIM, PLAIN};
 use crate::dominators::{Dominators, Node, Rest};
+use crate::figures::{count, percent};
 
 /// Puts a tree.
 pub fn put(page: &mut Page, heap: &str, tree: &Dominators) {

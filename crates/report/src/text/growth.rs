@@ -1,8 +1,9 @@
 //! A series of snapshots, and how two of them differ.
 
 use super::page::Page;
-use super::table::{change, count, put as put_table};
+use super::table::put as put_table;
 use super::{BOLD, DIM, PLAIN};
+use crate::figures::{change, count};
 use crate::growth::{Close, Differences, Growth};
 
 /// Puts a series of snapshots in which `growing` structures grow.

@@ -1,8 +1,9 @@
 //! What a heap consists of, in tables.
 
 use super::page::Page;
-use super::table::{count, put as put_table};
+use super::table::put as put_table;
 use super::{BOLD, DIM, PLAIN};
+use crate::figures::count;
 use crate::info::{Amount, Info};
 
 /// Puts what a heap consists of.
@@ -31,7 +32,11 @@ pub fn put(page: &mut Page, heap: &str, info: &Info) {
         let mut numbers = vec![class.bytes, class.objects as u64, reachable];
         numbers.extend(class.retained_bytes);
         let cells = numbers.into_iter().map(count).collect();
-        (class.name.clone(), cells)
+        let name = match class.same_name {
+            Some(it) => format!("{} ({} of {})", class.name, it.nth, it.of),
+            None => class.name.clone(),
+        };
+        (name, cells)
     });
     let rows: Vec<_> = rows.collect();
     let mut titles = vec![title.as_str(), "bytes", "objects", "reachable"];

@@ -58,7 +58,7 @@ pub fn report(heap: &str, report: &Report, width: usize) -> String {
         Report::Waste(waste) => waste::put(&mut page, heap, waste),
         Report::Explanation { text, .. }
         | Report::Formatted { text, .. }
-        | Report::Document { text, .. } => return text.clone(),
+        | Report::Summary { dot: text, .. } => return text.clone(),
         Report::Bytes(bytes) => return String::from_utf8_lossy(bytes).into_owned(),
         Report::Compared { report, baseline } => {
             let mut text = self::report(heap, report, width);

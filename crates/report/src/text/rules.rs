@@ -29,7 +29,7 @@ pub fn put(page: &mut Page, rules: &Rules) {
     put_notes(page, &rules.notes);
     // Questions alone need no count of rules.
     if rules.count() > 0 || rules.list.is_empty() {
-        page.put(BOLD, &summary(rules));
+        page.put(BOLD, &rules.summary());
         page.end();
     }
 }
@@ -47,21 +47,4 @@ fn put_answer(page: &mut Page, rule: &Rule) {
         page.end();
     }
     put_notes(page, &rule.notes);
-}
-
-/// `12 rules, 2 failed`
-fn summary(rules: &Rules) -> String {
-    let (count, failed, not_checked) = (rules.count(), rules.failed(), rules.not_checked());
-    let s = if count == 1 { "" } else { "s" };
-    let mut summary = format!("{count} rule{s}");
-    match (failed, not_checked, count) {
-        (0, 0, 0) => {}
-        (0, 0, 1) => summary.push_str(", which holds"),
-        (0, 0, _) => summary.push_str(", all hold"),
-        (failed, _, _) => summary.push_str(&format!(", {failed} failed")),
-    }
-    if not_checked > 0 {
-        summary.push_str(&format!(", {not_checked} not checked"));
-    }
-    summary
 }

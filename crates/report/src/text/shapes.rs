@@ -1,8 +1,9 @@
 //! Recursive data structures, in tables.
 
 use super::page::Page;
-use super::table::{count, put as put_table};
+use super::table::put as put_table;
 use super::{BOLD, PLAIN};
+use crate::figures::count;
 use crate::shapes::{Shapes, Structure};
 
 /// Puts all structures of a heap.

@@ -1,8 +1,8 @@
 //! The last line about suspects; each is a finding.
 
 use super::page::Page;
-use super::table::{count, percent};
 use super::{BOLD, PLAIN};
+use crate::figures::{count, percent};
 use crate::suspects::Suspects;
 
 /// Puts how many there are.

@@ -39,29 +39,3 @@ pub fn put(page: &mut Page, titles: &[&str], rows: &[(String, Vec<String>)]) {
 fn blanks(width: usize, text: &str) -> String {
     " ".repeat(width.saturating_sub(columns(text)))
 }
-
-/// `1234567` as `1,234,567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Returns a share: `12.3 %`.
-pub fn percent(part: u64, whole: u64) -> String {
-    format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)
-}
-
-/// Returns how much more there is after than before: `+1,234`, `-5`.
-pub fn change(before: u64, after: u64) -> String {
-    match after >= before {
-        true => format!("+{}", count(after - before)),
-        false => format!("-{}", count(before - after)),
-    }
-}

@@ -1,8 +1,9 @@
 //! Waste, a table for each sort.
 
 use super::page::Page;
-use super::table::{count, percent, put as put_table};
+use super::table::put as put_table;
 use super::{BOLD, DIM, PLAIN, path};
+use crate::figures::{count, percent};
 use crate::waste::{PlaceCount, Row, Section, Waste};
 
 /// Puts all sorts of waste.

@@ -35,10 +35,11 @@ enum Section {
     Cut,
     Notes,
     Told,
+    Lacks,
 }
 
 impl Section {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::End,
         Self::Strings,
         Self::Classes,
@@ -52,6 +53,7 @@ impl Section {
         Self::Cut,
         Self::Notes,
         Self::Told,
+        Self::Lacks,
     ];
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use heaphound_heap::class::{Elements, find_cycles};
-use heaphound_heap::snapshot::{Columns, ObjectId, Snapshot};
+use heaphound_heap::snapshot::{Columns, Lacks, ObjectId, Snapshot};
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Root, RootKind};
 
 use super::{BinaryError, MAGIC, Section, VERSION, WITH_INTERFACES, checksum, unzigzag};
@@ -183,6 +183,20 @@ impl<'a> Reader<'a> {
                 Ok(())
             }
             Section::Told => self.told(),
+            Section::Lacks => self.lacks(),
+        }
+    }
+
+    /// What the heap lacks.
+    fn lacks(&mut self) -> Read<()> {
+        let at = self.at;
+        let number = self.number("what the heap lacks")?;
+        let word = usize::try_from(number)
+            .ok()
+            .and_then(|it| Lacks::WORDS.get(it));
+        match word.is_some_and(|word| self.columns.lacks.add(word)) {
+            true => Ok(()),
+            false => failure(at, format!("what a heap lacks is not known: {number}")),
         }
     }
 

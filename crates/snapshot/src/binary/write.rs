@@ -48,6 +48,10 @@ pub fn write_binary(heap: &Snapshot, out: impl Write, progress: Progress<'_>) ->
     for note in heap.notes() {
         put(&mut notes, strings.place(note));
     }
+    let mut lacks = Vec::new();
+    for (number, _) in (0..).zip(heap.lacks().all()).filter(|it| it.1) {
+        put(&mut lacks, number);
+    }
     let mut told = Vec::new();
     let mut last = 0;
     for (object, caption) in heap.captions() {
@@ -67,6 +71,7 @@ pub fn write_binary(heap: &Snapshot, out: impl Write, progress: Progress<'_>) ->
     file.cut(heap)?;
     file.section(Section::Notes, &mut notes)?;
     file.section(Section::Told, &mut told)?;
+    file.section(Section::Lacks, &mut lacks)?;
     file.write(&[Section::End as u8])?;
     let checksum = file.checksum.finish().to_le_bytes();
     file.out.write_all(&checksum)?;

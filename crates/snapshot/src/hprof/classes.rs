@@ -306,6 +306,7 @@ impl Classes {
                 range: find("offset", number).zip(find("count", number)),
             };
             info.elements = Some(Elements::Text);
+            info.caption = Some(array);
             self.texts.insert(info.id.0, place);
         }
     }

@@ -33,7 +33,7 @@ use std::fmt;
 
 use heaphound_heap::ClassId;
 use heaphound_heap::class::Elements;
-use heaphound_heap::snapshot::{Addresses, Columns, Snapshot};
+use heaphound_heap::snapshot::{Addresses, Columns, Lacks, Snapshot};
 
 use crate::budget::Budget;
 use crate::file::{ReadError, ReadOptions};
@@ -173,6 +173,7 @@ pub fn read_hprof(
             "the file ends inside its heap, between two objects; what came behind is missing";
         columns.notes.push(format!("at byte {end}: {note}"));
     }
+    let is_read = !outline.is_cut && !outline.is_short && survey.stops.is_empty();
     for stop in survey.stops {
         let note = match stop {
             Stop::Io(error) => return Err(ReadError::Io(name.into(), error)),
@@ -192,6 +193,11 @@ pub fn read_hprof(
         ..odd
     };
     columns.notes.extend(notes_of(told, roots.dangling));
+    // Of an object without a class nobody knows what rules are about it.
+    columns.lacks = Lacks {
+        parts: !is_read || told.dangling > 0 || odd.classless > 0,
+        interfaces: true,
+    };
     columns.knows_all = options.values && odd.unknown == 0;
     columns.roots = roots.roots;
     columns.threads = roots.threads;

@@ -43,6 +43,8 @@ pub struct Outline {
     pub notes: Vec<String>,
     /// Whether the last segment goes on behind the end of the file.
     pub is_cut: bool,
+    /// Whether records are missing at the end, or may be.
+    pub is_short: bool,
 }
 
 #[derive(Debug)]
@@ -101,6 +103,7 @@ impl Outline {
             let at = window.position();
             let Some(head) = window.take(9)? else {
                 self.notes.push(cut(at, "the head of a record"));
+                self.is_short = true;
                 break;
             };
             let (tag, length) = (head[0], u4(&head[5..]) as u64);
@@ -114,11 +117,13 @@ impl Outline {
                 }
                 _ if !whole => {
                     self.notes.push(cut(at, word(tag)));
+                    self.is_short = true;
                     break;
                 }
                 0x01 | 0x02 | 0x04 | 0x05 => {
                     let Some(bytes) = window.peek(length as usize)? else {
                         self.notes.push(cut(at, word(tag)));
+                        self.is_short = true;
                         break;
                     };
                     if !self.understand(tag, bytes) {
@@ -135,6 +140,7 @@ impl Outline {
         }
         // Between records nothing else shows that there were more.
         if is_segmented && !has_end && !self.is_cut && window.left() == 0 {
+            self.is_short = true;
             self.notes.push(format!(
                 "at byte {end}: the file ends without the record that ends a heap; there may have been more"
             ));

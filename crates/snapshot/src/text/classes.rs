@@ -24,6 +24,8 @@ pub struct Schema<'a> {
     /// Classes with a mistake. What else they lack is not reported.
     broken: Vec<bool>,
     by_name: Map<Cow<'a, str>, u32>,
+    /// Classes that have another name than the text calls them by, as several of one name must.
+    called: Vec<(u32, String)>,
 }
 
 impl<'a> Schema<'a> {
@@ -149,11 +151,14 @@ pub fn declared<'a>(
         return None;
     }
     extend(&mut schema, lines, mistakes, budget);
+    for (class, name) in std::mem::take(&mut schema.called) {
+        schema.classes[class as usize].name = name;
+    }
     Some(schema)
 }
 
-/// `class Node : Base, Closeable by value { next ->, value: u32 }`, or `interface Closeable`, behind the
-/// first word.
+/// `class Node : Base, Closeable by value { next ->, value: u32 }`, `class "Node (2)" as Node {}`, or
+/// `interface Closeable`, behind the first word.
 fn class_line<'a>(
     cursor: &mut Cursor<'a>,
     is_interface: bool,
@@ -175,6 +180,12 @@ fn class_line<'a>(
         caption: None,
         at,
     });
+    cursor.skip_blanks();
+    if cursor.eat_keyword("as") {
+        cursor.skip_blanks();
+        let name = cursor.name(Style::Class, "the name of a class")?;
+        schema.called.push((class, name.into_owned()));
+    }
     let line = &mut lines[class as usize];
     let done = class_body(cursor, line, &mut schema.classes[class as usize]);
     schema.broken[class as usize] = done.is_err();

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use heaphound_heap::nearest::nearest;
+use heaphound_heap::snapshot::Lacks;
 use heaphound_heap::{FieldKind, RootKind};
 
 use super::cursor::{Cursor, Literal};
@@ -48,6 +49,9 @@ pub trait Sink<'a> {
     fn thread(&mut self, name: Cow<'a, str>, at: usize) -> Parse<()>;
     /// What is said of the heap as a whole.
     fn note(&mut self, note: Cow<'a, str>);
+
+    /// `lacks parts`; false if nothing is called so.
+    fn lacks(&mut self, word: &str) -> bool;
     /// Receives a root.
     fn root(&mut self, root: &RootName<'a>, to: u32) -> Parse<()>;
     /// Sets the index of the root's next target.
@@ -128,6 +132,15 @@ fn line<'a>(cursor: &mut Cursor<'a>, sink: &mut impl Sink<'a>) -> Parse<()> {
             cursor.skip_blanks();
             let note = cursor.name(Style::Root, "a note, in quotes")?;
             sink.note(note);
+        }
+        Some(b'l') if cursor.eat_keyword("lacks") => {
+            cursor.skip_blanks();
+            let at = cursor.at();
+            let word = cursor.name(Style::Root, "what the heap lacks")?;
+            if !sink.lacks(&word) {
+                let error = error_at(at, format!("a heap cannot lack `{word}`"));
+                return Err(error.meant(nearest(&word, Lacks::WORDS.into_iter())));
+            }
         }
         _ => object_line(cursor, sink)?,
     }

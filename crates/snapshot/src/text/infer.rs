@@ -162,6 +162,10 @@ impl<'a> Sink<'a> for Sketch<'a> {
 
     fn note(&mut self, _: Cow<'a, str>) {}
 
+    fn lacks(&mut self, _: &str) -> bool {
+        true
+    }
+
     fn root(&mut self, _: &RootName<'a>, _: u32) -> Parse<()> {
         Ok(())
     }

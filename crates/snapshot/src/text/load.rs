@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use heaphound_heap::class::Elements;
 use heaphound_heap::nearest::nearest;
-use heaphound_heap::snapshot::{Columns, Malformed, ObjectId, Snapshot, encode_values};
+use heaphound_heap::snapshot::{Columns, Lacks, Malformed, ObjectId, Snapshot, encode_values};
 use heaphound_heap::{ClassId, FieldKind, PlainKind, Root, RootKind, Value};
 
 use super::classes::Schema;
@@ -37,6 +37,7 @@ pub struct Loader<'a> {
     elements: Vec<u8>,
     threads: Vec<String>,
     notes: Vec<String>,
+    lacks: Lacks,
     thread_lines: Map<String, Option<usize>>,
     roots: Vec<(Root, u32)>,
     root_names: Map<(RootKind, String), Taken>,
@@ -226,6 +227,7 @@ impl<'a> Loader<'a> {
             elements: Vec::new(),
             threads: Vec::new(),
             notes: Vec::new(),
+            lacks: Lacks::default(),
             thread_lines: Map::default(),
             roots: Vec::new(),
             root_names: Map::default(),
@@ -547,6 +549,10 @@ impl<'a> Sink<'a> for Loader<'a> {
         self.notes.push(note.into_owned());
     }
 
+    fn lacks(&mut self, word: &str) -> bool {
+        self.lacks.add(word)
+    }
+
     fn root(&mut self, root: &RootName<'a>, to: u32) -> Parse<()> {
         let RootName { kind, at, .. } = *root;
         let scope = root.scope.as_ref();
@@ -775,6 +781,7 @@ impl Loader<'_> {
         columns.classes = self.schema.classes;
         columns.threads = self.threads;
         columns.notes = self.notes;
+        columns.lacks = self.lacks;
         let roots = self.roots.into_iter();
         columns.roots = roots
             .map(|(root, to)| (root, ObjectId(self.objects.id(to))))

@@ -1,8 +1,9 @@
 //! Writing heap text: in the order of ids, a line an object.
 //!
 //! What is written and read back is the same heap, but for what text does not have: the
-//! offsets of fields, and whether a slot may be null. Classes of one name get
-//! distinct ones, and so do fields of one class and roots of one kind and name.
+//! offsets of fields, and whether a slot may be null. Classes of one name are called by
+//! distinct ones, beside which they have their own (`class "Node (2)" as Node`); fields of one class and roots
+//! of one kind and name get distinct ones.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -65,6 +66,8 @@ struct Writer<'a, W> {
 /// The names of a class, as they are written.
 struct Names {
     name: Vec<u8>,
+    /// What it is called elsewhere, if that is another name.
+    own: Option<Vec<u8>>,
     /// `next -> `, `value = `
     fields: Vec<Vec<u8>>,
     /// The same without what follows the names.
@@ -77,7 +80,13 @@ fn names_of_classes(classes: &[ClassInfo]) -> Vec<Names> {
     let mut taken = HashSet::new();
     let names = classes.iter().map(|class| {
         let mut name = Vec::new();
-        push_name(&mut name, &distinct(&class.name, &mut taken), Style::Class);
+        let spelt = distinct(&class.name, &mut taken);
+        push_name(&mut name, &spelt, Style::Class);
+        let own = (spelt != class.name).then(|| {
+            let mut own = Vec::new();
+            push_name(&mut own, &class.name, Style::Class);
+            own
+        });
         let mut taken = HashSet::new();
         let captions = class.fields.iter().map(|field| {
             let mut name = Vec::new();
@@ -89,6 +98,7 @@ fn names_of_classes(classes: &[ClassInfo]) -> Vec<Names> {
         let fields = fields.map(|(name, field)| [name, arrow(field.kind).as_bytes()].concat());
         Names {
             name,
+            own,
             fields: fields.collect(),
             captions,
             bytes: fixed_bytes(class),
@@ -160,6 +170,9 @@ impl<W: Write> Writer<'_, W> {
             push_quoted(&mut self.line, note.as_bytes());
             self.push("\n");
         }
+        for word in self.heap.lacks().words() {
+            self.push(&format!("lacks {word}\n"));
+        }
     }
 
     fn write_classes(&mut self) {
@@ -170,6 +183,10 @@ impl<W: Write> Writer<'_, W> {
                 false => b"class ".as_slice(),
             });
             line.extend_from_slice(&names.name);
+            if let Some(own) = &names.own {
+                line.extend_from_slice(b" as ");
+                line.extend_from_slice(own);
+            }
             let mut separator = " : ";
             for above in class.supertypes() {
                 line.extend_from_slice(separator.as_bytes());

@@ -52,12 +52,17 @@ pub fn build(meta: &Meta, mut graph: Graph, bytes: u64, values: bool) -> Result<
         captions: Captions::of(&graph, meta),
         numbers: numbers(&graph, meta, &slots),
         budget: Budget::for_input(usize::try_from(bytes).unwrap_or(usize::MAX)),
-        columns: Columns::default(),
+        columns: Columns {
+            lacks: meta.lacks,
+            ..Columns::default()
+        },
         infos: Vec::new(),
         values,
         pointer_bytes: pointer_bytes(&graph, meta),
         unplaced: 0,
         untold: 0,
+        unknown: meta.unknown.clone(),
+        notes: meta.notes.clone(),
         graph,
         classes,
         roots,
@@ -178,6 +183,10 @@ struct Builder {
     /// Strong edges that have no place, and strings whose text has none.
     unplaced: usize,
     untold: usize,
+    /// Strings that stand for names that are not known.
+    unknown: HashSet<u32>,
+    /// What the file says of the heap as a whole.
+    notes: Vec<String>,
 }
 
 /// What is known of a class when its objects are made.
@@ -436,6 +445,11 @@ impl Builder {
         }
     }
 
+    /// Whether the name of a node is not known.
+    fn is_unknown(&self, node: u32) -> bool {
+        !self.unknown.is_empty() && self.unknown.contains(&self.graph.name[node as usize])
+    }
+
     /// The object with the name of a node.
     fn caption(&self, node: u32) -> Option<u32> {
         let name = self.graph.name[node as usize];
@@ -457,7 +471,7 @@ impl Builder {
         let start = self.columns.values.len() as u64;
         self.columns.first_value.push(start);
         match self.infos[class as usize].sort {
-            Some(Sort::String) if self.values => {
+            Some(Sort::String) if self.values && !self.is_unknown(node) => {
                 let bytes = self.columns.bytes_of.last().copied().unwrap_or(0);
                 self.add_text(self.graph.name[node as usize], class, bytes as usize);
             }
@@ -588,7 +602,10 @@ impl Builder {
         let first = self.columns.class_of.len() as u32;
         for &string in &made {
             self.add_made(class + INTERFACES + 1, &mut number);
-            self.add_text(string, class, 0);
+            // What is not known is a string without text, and not null.
+            if !self.unknown.contains(&string) {
+                self.add_text(string, class, 0);
+            }
         }
         let holder = self.add_class(NAMES);
         self.columns.classes[holder as usize - 1].elements = Some(Elements::Refs);
@@ -625,13 +642,14 @@ impl Builder {
         let end = self.columns.values.len() as u64;
         self.columns.first_value.push(end);
         self.columns.notes = self.notes();
+        self.columns.lacks.parts |= self.unplaced > 0;
         // The graph is not needed any more.
         let Self { columns, .. } = self;
         columns.finish().map_err(|malformed| malformed.0)
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes = self.notes.clone();
         for &(class, names) in &self.slots.crowded {
             let name = &self.classes.list[class as usize].name;
             let fields = self.slots.fields[class as usize].len();

@@ -134,7 +134,7 @@ impl Finder<'_> {
             _ => (text, false),
         };
         let short = element_name(text);
-        let is_captioned = short != text;
+        let is_captioned = short != text || self.meta.unknown.contains(&name);
         let (sort, name) = match of_kind {
             NodeKind::Closure => (Sort::Function, "Function".into()),
             NodeKind::RegExp => (Sort::RegExp, "RegExp".into()),

@@ -3,6 +3,9 @@
 //! V8 adds fields and types from time to time. All of them are found by their names here, never by their
 //! places.
 
+use std::collections::HashSet;
+
+use heaphound_heap::snapshot::Lacks;
 #[cfg(feature = "v8")]
 use serde_json::Value;
 
@@ -64,6 +67,11 @@ pub struct Meta {
     pub edges: u64,
     /// The number of the root node among the nodes.
     pub root: u64,
+    /// What Heaphound says of a snapshot that it wrote: what is said of the heap as a whole, what the heap lacks, and the strings that name nodes
+    /// whose text or name is not known.
+    pub notes: Vec<String>,
+    pub lacks: Lacks,
+    pub unknown: HashSet<u32>,
 }
 
 /// A node with more fields than this was not written by V8.
@@ -110,6 +118,13 @@ impl Meta {
                 "no node begins at {root}, the snapshot's `root_index`"
             ));
         }
+        let list = |key: &str| value[key].as_array().into_iter().flatten();
+        let words = |key: &str| list(key).filter_map(Value::as_str);
+        let mut lacks = Lacks::default();
+        for word in words("heaphound_lacks") {
+            lacks.add(word);
+        }
+        let unknown = list("heaphound_unknown").filter_map(Value::as_u64);
         Ok(Self {
             node_fields: node_fields.len(),
             node_type,
@@ -128,6 +143,9 @@ impl Meta {
             nodes: count("node_count"),
             edges: count("edge_count"),
             root: root / node_fields.len() as u64,
+            notes: words("heaphound_notes").map(Into::into).collect(),
+            lacks,
+            unknown: unknown.filter_map(|it| u32::try_from(it).ok()).collect(),
         })
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! Plain data has no place in a snapshot, but for the text of strings.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use foldhash::{HashMap, HashSet};
@@ -26,6 +27,8 @@ use crate::Progress;
 const META: &str = r#"{"node_fields":["type","name","id","self_size","edge_count","trace_node_id","detachedness"],"node_types":[["hidden","array","string","object","code","closure","regexp","number","native","synthetic","concatenated string","sliced string","symbol","bigint","object shape","wasm object"],"string","number","number","number","number","number"],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["context","element","property","internal","hidden","shortcut","weak"],"string_or_number","node"],"trace_function_info_fields":["function_id","name","script_name","script_id","line","column"],"trace_node_fields":["id","function_info_index","count","size","children"],"sample_fields":["timestamp_us","last_assigned_id"],"location_fields":["object_index","script_id","line","column"]}"#;
 
 const NODE_FIELDS: u64 = 7;
+/// The name of a node whose name is not known. Which strings those are is said beside.
+const UNKNOWN: &str = "(not known)";
 /// Ids above this are not exact in JavaScript.
 const MOST_ID: u64 = 1 << 53;
 /// How many nodes are written between two calls of `progress`.
@@ -111,6 +114,8 @@ struct Writer<'h> {
     pair_edges: Vec<(u32, u32, u32)>,
     /// By object, the string that names its node, where its class does not tell.
     names: HashMap<u32, u32>,
+    /// By class, the string that names nodes whose text or name is not known.
+    unknown: BTreeMap<usize, u32>,
 }
 
 /// How the objects of a class are written.
@@ -162,6 +167,12 @@ impl Strings {
         self.by_text.insert(text.as_bytes().into(), at);
         at
     }
+
+    /// A string that is no other, whatever its text.
+    fn add_own(&mut self, text: &str) -> u32 {
+        self.list.push(text.as_bytes().into());
+        self.list.len() as u32 - 1
+    }
 }
 
 impl<'h> Writer<'h> {
@@ -175,6 +186,7 @@ impl<'h> Writer<'h> {
             ids: Ids::Numbers,
             pair_edges: Vec::new(),
             names: HashMap::default(),
+            unknown: BTreeMap::new(),
         };
         writer.strings.add("");
         writer.plan_classes();
@@ -451,17 +463,36 @@ impl<'h> Writer<'h> {
         for object in heap.objects() {
             let class = heap.class_of(object).0 as usize - 1;
             let of_class = &self.classes[class];
-            let text = match (of_class.node, of_class.caption) {
-                (Node::String, _) => heap.text_of(object),
-                (_, Some(field)) => heap
-                    .slot(object, field as usize)
-                    .and_then(|it| heap.text_of(it)),
-                _ => None,
+            let (text, is_there) = match (of_class.node, of_class.caption) {
+                (Node::String, _) => (heap.text_of(object), true),
+                (_, Some(field)) => {
+                    let name = heap.slot(object, field as usize);
+                    let is_cut = heap.is_cut(object, Place::Field(field));
+                    (
+                        name.and_then(|it| heap.text_of(it)),
+                        name.is_some() || is_cut,
+                    )
+                }
+                _ => (None, false),
             };
-            if let Some(text) = text {
-                let name = self.strings.add(&text);
-                self.names.insert(object.0, name);
-            }
+            let name = match text {
+                Some(text) => self.strings.add(&text),
+                None if is_there => {
+                    // An element is of a class by its name.
+                    let told = match of_class.node {
+                        Node::Native => {
+                            String::from_utf8_lossy(&self.strings.list[of_class.name as usize])
+                        }
+                        _ => UNKNOWN.into(),
+                    };
+                    let told = told.into_owned();
+                    let strings = &mut self.strings;
+                    let unknown = self.unknown.entry(class);
+                    *unknown.or_insert_with(|| strings.add_own(&told))
+                }
+                None => continue,
+            };
+            self.names.insert(object.0, name);
         }
     }
 
@@ -507,7 +538,19 @@ impl<'h> Writer<'h> {
             out,
             "{{\"snapshot\":{{\"meta\":{META},\"node_count\":{nodes},\"edge_count\":{edges},\"trace_function_count\":0"
         )?;
-        // Others read over it.
+        // Others read over what follows.
+        let lacks: Vec<String> = self
+            .heap
+            .lacks()
+            .words()
+            .map(|it| format!("\"{it}\""))
+            .collect();
+        let unknown: Vec<String> = self.unknown.values().map(u32::to_string).collect();
+        for (key, list) in [("lacks", lacks), ("unknown", unknown)] {
+            if !list.is_empty() {
+                write!(out, ",\"heaphound_{key}\":[{}]", list.join(","))?;
+            }
+        }
         if !self.heap.notes().is_empty() {
             let mut notes = Vec::new();
             for note in self.heap.notes() {

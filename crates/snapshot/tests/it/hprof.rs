@@ -163,8 +163,9 @@ fn every_kind_of_record() {
         everything("1.0.2", 8, 0x1c),
         expect![[r#"
             note "a record of the unknown kind 0x42 was skipped"
+            lacks interfaces
             class java.lang.Object {}
-            class java.lang.String : java.lang.Object { value ->, coder: i8, hash: i32, text }
+            class java.lang.String : java.lang.Object by value { value ->, coder: i8, hash: i32, text }
             class java.lang.Thread : java.lang.Object by name { name ->, priority: i32 }
             class java.lang.ref.Reference : java.lang.Object { referent -weak->, queue -> }
             class java.lang.ref.WeakReference : java.lang.ref.Reference {}
@@ -387,17 +388,18 @@ fn what_android_adds_is_read() {
     check(
         dump,
         expect![[r#"
-        class java.lang.Object {}
-        root thread:thread-1[0] @ "JNI monitor" -> java.lang.Object#2
-        root other:debugger[0] -> java.lang.Object#2
-        root other:interned-string[0] -> java.lang.Object#2
-        root other:reference-cleanup[0] -> java.lang.Object#2
-        root other:vm-internal[0] -> java.lang.Object#2
-        root finalizer:finalizing[0] -> java.lang.Object#2
-        java.lang.Class#1 (8 bytes)
-        java.lang.Object#2
-        byte[]#3 (9 elements)
-    "#]],
+            lacks interfaces
+            class java.lang.Object {}
+            root thread:thread-1[0] @ "JNI monitor" -> java.lang.Object#2
+            root other:debugger[0] -> java.lang.Object#2
+            root other:interned-string[0] -> java.lang.Object#2
+            root other:reference-cleanup[0] -> java.lang.Object#2
+            root other:vm-internal[0] -> java.lang.Object#2
+            root finalizer:finalizing[0] -> java.lang.Object#2
+            java.lang.Class#1 (8 bytes)
+            java.lang.Object#2
+            byte[]#3 (9 elements)
+        "#]],
     );
 }
 
@@ -429,6 +431,8 @@ fn what_does_not_fit_is_said() {
             note "1 root is an object that the dump does not have"
             note "2 objects are of classes that the dump does not have"
             note "2 instances have fewer bytes than their classes have fields"
+            lacks parts
+            lacks interfaces
             class A : B { A.x ->, y -> }
             class B { x -> }
             class unknown[] { [] -> }

@@ -6,6 +6,7 @@ use heaphound_heap::view::{HeapView, Place};
 use heaphound_heap::{ClassId, PlainKind, Root, RootKind, Value};
 use heaphound_snapshot::{Snapshot, read, write_binary, write_text, write_v8};
 use heaphound_testkit::heaps::any::heaps;
+use heaphound_testkit::v8::V8File;
 use proptest::prelude::*;
 
 /// A heap in all forms in which one can be written.
@@ -178,13 +179,92 @@ proptest! {
         heap.redact();
         prop_assert_eq!(&before, &structure(&heap));
         prop_assert!(!heap.has_values());
-        // A heap snapshot has no arrays of plain data, and its notes are for others.
-        for form in forms(&heap).into_iter().take(2) {
+        for (nth, form) in forms(&heap).into_iter().enumerate() {
             let again = read(&form, "heap", &mut |_, _| {}).unwrap();
-            prop_assert_eq!(again.notes(), heap.notes());
+            prop_assert_eq!(&again.notes()[..1], heap.notes());
             prop_assert!(again.notes()[0].starts_with("redacted: "));
-            prop_assert!(!again.has_values());
-            prop_assert_eq!(again.len(), heap.len());
+            for object in again.objects() {
+                prop_assert_eq!(again.text_of(object), None);
+            }
+            // A heap snapshot has no arrays of plain data.
+            if nth < 2 {
+                prop_assert_eq!(again.notes(), heap.notes());
+                prop_assert!(!again.has_values());
+                prop_assert_eq!(again.len(), heap.len());
+            }
         }
+    }
+}
+
+/// A page with a function, an element and strings.
+fn page() -> Snapshot {
+    let mut file = V8File::new();
+    let root = file.root();
+    let roots = file.node("synthetic", "(GC roots)", 0);
+    file.element(root, 1, roots);
+    let nodes = [
+        file.node("closure", "onPaid", 32),
+        file.node("closure", "", 32),
+        file.node("native", "<div class=\"secret\">", 48),
+        file.node("string", "onPaid", 24),
+        file.node("string", "(string)", 24),
+        file.node("regexp", "/secret/", 56),
+        file.node("object", "Order", 24),
+    ];
+    for (nth, node) in nodes.into_iter().enumerate() {
+        file.element(roots, nth + 1, node);
+    }
+    read(file.text().as_bytes(), "page", &mut |_, _| {}).unwrap()
+}
+
+/// By class: the names of objects and their texts, where they are known.
+fn names(heap: &Snapshot) -> Vec<String> {
+    let name = |object: ObjectId| {
+        let class = heap.class(heap.class_of(object));
+        let field = class.fields.iter().position(|it| it.name == "name");
+        let name = field.map(|at| match heap.slot(object, at) {
+            Some(name) => format!("{:?}", heap.text_of(name)),
+            None => "null".into(),
+        });
+        format!("{}: {name:?} {:?}", class.name, heap.text_of(object))
+    };
+    heap.objects().map(name).collect()
+}
+
+#[test]
+fn names_that_were_redacted_are_not_known_rather_than_null() {
+    let mut heap = page();
+    let before = names(&heap);
+    assert!(
+        before.contains(&r#"Function: Some("Some(\"onPaid\")") None"#.into()),
+        "{before:?}"
+    );
+    assert!(
+        before.contains(&r#"Function: Some("null") None"#.into()),
+        "{before:?}"
+    );
+    heap.redact();
+    // Written and read again and again, it stays the same.
+    for _ in 0..3 {
+        let mut file = Vec::new();
+        write_v8(&heap, &mut file, &mut |_, _| {}).unwrap();
+        let text = String::from_utf8(file.clone()).unwrap();
+        assert!(
+            !text.contains("secret") && !text.contains("onPaid"),
+            "{text}"
+        );
+        heap = read(&file, "page", &mut |_, _| {}).unwrap();
+        let after = names(&heap);
+        let count = |what: &str| after.iter().filter(|it| it.as_str() == what).count();
+        assert_eq!(count(r#"Function: Some("None") None"#), 1, "{after:?}");
+        assert_eq!(count(r#"Function: Some("null") None"#), 1, "{after:?}");
+        assert_eq!(count(r#"RegExp: Some("None") None"#), 1, "{after:?}");
+        assert_eq!(count(r#"<div>: Some("None") None"#), 1, "{after:?}");
+        assert_eq!(count("Order: None None"), 1, "{after:?}");
+        assert!(
+            heap.objects().all(|it| heap.text_of(it).is_none()),
+            "{after:?}"
+        );
+        assert!(heap.notes()[0].starts_with("redacted: "));
     }
 }

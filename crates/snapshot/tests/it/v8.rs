@@ -490,10 +490,10 @@ fn told(heap: &Snapshot, object: ObjectId, count: usize) -> String {
         true => "(string)",
         false => &class.name,
     };
-    // A string must have some text there.
+    // Text that is not known stays so.
     let text = match is_text(class) {
-        true => heap.text_of(object).unwrap_or(class.name.clone()),
-        false => String::new(),
+        true => heap.text_of(object),
+        false => None,
     };
     let mut shown = format!("{class_name} {} {text:?}:", heap.bytes_of(object));
     let mut edges = Vec::new();

@@ -6,8 +6,8 @@
 //! | [`ClassCounter`] | objects and bytes of some classes, or of all; arrivals at unshared objects | GC assertions, out-of-memory reports |
 //! | [`Summing`](super::summary_counter::Summing) | all classes and the edges between them; degrees | summaries, growth, shapes |
 //!
-//! Each can have an examiner [`Beside`] it, which is shown the objects of some classes: rules. Which form
-//! serves what all checks need is decided in one place (`marking.rs`).
+//! Each can have an examiner [`Beside`] it, which is shown the objects of some classes: rules. If nothing is
+//! counted, the examiner takes its place ([`Shown`]). Which form serves what all checks need is decided in one place (`marking.rs`).
 
 use std::marker::PhantomData;
 
@@ -27,6 +27,8 @@ pub(crate) trait Counter<'h>: Visitor + Sized {
     /// Whether examiners can be beside it. Fewer forms are compiled for that: the others do with
     /// one that counts more.
     const RIDDEN: bool;
+    /// Whether it counts nothing at all. Then an examiner is not beside it but instead of it: [`Shown`].
+    const NOTHING: bool = false;
 
     /// One for a worker that has counted nothing yet.
     fn fresh(ground: Ground<'h>, setup: &'h Setup) -> Self;
@@ -73,6 +75,7 @@ impl Counts<'_> {
 
 impl<'h> Counter<'h> for () {
     const RIDDEN: bool = true;
+    const NOTHING: bool = true;
 
     fn fresh(_: Ground<'h>, _: &'h Setup) -> Self {}
 
@@ -128,12 +131,12 @@ impl<const ALL: bool, const AGAIN: bool> Visitor for ClassCounter<ALL, AGAIN> {
     const MEETS: bool = AGAIN;
 
     #[inline]
-    fn object(&mut self, _: Raw, word: Word, _: Trace, bytes: usize) {
-        self.watched(ClassId(word.class()), bytes);
+    fn object(&mut self, raw: Raw, word: Word, _: Trace, bytes: usize) {
+        self.watched(raw, ClassId(word.class()), bytes);
     }
 
     #[inline]
-    fn watched(&mut self, class: ClassId, bytes: usize) {
+    fn watched(&mut self, _: Raw, class: ClassId, bytes: usize) {
         let count = &mut self.classes[class.0 as usize];
         count.0 += 1;
         count.1 += bytes;
@@ -236,5 +239,56 @@ impl<'v, C: Visitor, const OVERLAPS: bool> Visitor for Beside<'_, 'v, C, OVERLAP
 
     fn counted(&self) -> (usize, usize) {
         self.counter.counted()
+    }
+}
+
+/// An examiner where nothing is counted. `FEW`: of the objects that are marked, few are of classes that it wants. The
+/// trace words of these send the loop another way then ([`Trace::watched`]), and all others pay nothing; else they say
+/// so to a test of each object ([`Trace::shown`]).
+pub(crate) struct Shown<'e, 'v, const FEW: bool, const OVERLAPS: bool> {
+    pub(crate) showing: Showing<'e, ObjectId<'v>, OVERLAPS>,
+    brand: Brand<'v>,
+}
+
+impl<'e, 'v, const FEW: bool, const OVERLAPS: bool> Shown<'e, 'v, FEW, OVERLAPS> {
+    pub(crate) fn new(showing: Showing<'e, ObjectId<'v>, OVERLAPS>) -> Self {
+        Self {
+            showing,
+            brand: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn show(&mut self, raw: Raw) {
+        trace::Visitor::object(&mut self.showing, ObjectId(raw, self.brand));
+    }
+}
+
+impl<const FEW: bool, const OVERLAPS: bool> Visitor for Shown<'_, '_, FEW, OVERLAPS> {
+    type Tag = ();
+    type Edge = Start<()>;
+    type Source = ();
+    const READS: bool = false;
+    const ARRIVALS: bool = false;
+    const OBJECTS: bool = !FEW;
+    const FEW: bool = true;
+    const WATCHES: bool = FEW;
+    const MEETS: bool = OVERLAPS;
+    const FOLLOWS: bool = !FEW;
+
+    #[inline(always)]
+    fn object(&mut self, raw: Raw, _: Word, _: Trace, _: usize) {
+        self.show(raw);
+    }
+
+    #[inline(always)]
+    fn watched(&mut self, raw: Raw, _: ClassId, _: usize) {
+        self.show(raw);
+    }
+
+    #[inline(always)]
+    fn met(&mut self, to: Raw, word: Word) {
+        let to = ObjectId(to, self.brand);
+        trace::Visitor::met(&mut self.showing, to, Visit(word.visit()));
     }
 }

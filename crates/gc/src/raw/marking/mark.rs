@@ -65,6 +65,8 @@ pub(crate) trait Visitor: Send {
     const DECIDES: bool = false;
     /// Whether [`Visitor::enters`] is wanted.
     const SIFTS: bool = false;
+    /// Whether the visitor will soon look into what objects refer to.
+    const FOLLOWS: bool = false;
 
     /// What a start carries that is neither a root nor an edge, or an edge that was counted before.
     /// Roots carry the default.
@@ -103,8 +105,8 @@ pub(crate) trait Visitor: Send {
 
     /// An object of a class whose trace word says that it is watched is seen for the first time.
     #[inline]
-    fn watched(&mut self, class: ClassId, bytes: usize) {
-        let _ = (class, bytes);
+    fn watched(&mut self, raw: Raw, class: ClassId, bytes: usize) {
+        let _ = (raw, class, bytes);
     }
 
     /// An edge leads to an object that is marked already.
@@ -690,7 +692,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         // SAFETY: a live object of that class.
         let (bytes, counted) = unsafe { (trace.bytes(object), seen.bytes(object)) };
         self.marked.bytes += bytes - counted;
-        self.visitor.watched(class, bytes);
+        self.visitor.watched(raw, class, bytes);
         match trace.slots() {
             Slots::Bitmap(bits) => {
                 self.stack.reserve(BITMAP_SLOTS);
@@ -767,15 +769,20 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         mut bits: u64,
     ) {
         let source = self.visitor.source(from, word);
+        // What the only slot refers to comes next in any case.
+        let asks = V::FOLLOWS && bits & bits.wrapping_sub(1) != 0;
         while bits != 0 {
             let word = bits.trailing_zeros();
             bits &= bits - 1;
             // SAFETY: the caller's promise.
-            unsafe { self.read_slot::<false>(top, source, object, word) };
+            let to = unsafe { self.read_slot::<false>(top, source, object, word) };
+            if asks {
+                prefetch_line(self.ground.base.object(to));
+            }
         }
     }
 
-    /// Reads a slot and puts what it refers to onto the stack.
+    /// Reads a slot and puts what it refers to onto the stack. Returns what it holds, clean of tags.
     ///
     /// # Safety
     /// The object has a slot `word` words behind the header, and there is room for another entry.
@@ -786,7 +793,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         source: V::Source,
         object: *mut u8,
         word: u32,
-    ) {
+    ) -> Raw {
         // SAFETY: the caller's promise, and the world stands still.
         let slot = unsafe { slot_at(object, 8 + 4 * word as usize) };
         let mut tag = V::Tag::default();
@@ -816,6 +823,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         }
         // SAFETY: the caller made room for one more.
         unsafe { top.push_if(refers, V::Edge::new(to, tag)) };
+        to
     }
 
     #[inline(never)]
@@ -838,8 +846,8 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
             // SAFETY: an element, and room was made for a piece of them.
             unsafe {
                 let word = word_behind(ELEMENTS_OFFSET) + i as u32;
-                self.read_slot::<true>(&mut top, source, object, word)
-            };
+                self.read_slot::<true>(&mut top, source, object, word);
+            }
         }
         top.settle(&mut self.stack);
         if end < len {
@@ -875,7 +883,7 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
                 // SAFETY: the class says that a slot is there; room was made.
                 _ => unsafe {
                     let word = word_behind(offset as usize);
-                    self.read_slot::<false>(&mut top, source, object, word)
+                    self.read_slot::<false>(&mut top, source, object, word);
                 },
             }
         }

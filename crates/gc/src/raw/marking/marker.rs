@@ -7,6 +7,8 @@ use crate::raw::objects::header::{Epoch, Growth, Word};
 
 /// What a mark is and who gets it.
 pub(crate) trait Marker: Copy + Sync {
+    /// Whether objects that are marked may grow staler, and what roots refer to is fresh.
+    const AGES: bool = false;
     /// Whether the references that are read are tagged as untouched; see
     /// [`barrier`](crate::raw::objects::barrier).
     const TAGS: bool = false;
@@ -67,8 +69,11 @@ impl Marker for Epoch {
 
 /// The collector's mark, at a collection that counts for staleness: the objects that it marks have not been
 /// used for one collection more, until somebody touches them. Both are written at once, and cost one addition.
+///
+/// `TAGS`: references are tagged, so that the first use of each is seen. That can wait after every other collection
+/// ([`tags_matter`]).
 #[derive(Clone, Copy)]
-pub(crate) struct Ageing {
+pub(crate) struct Ageing<const TAGS: bool> {
     epoch: Epoch,
     /// By staleness: how much staler objects grow. A reference, for the loop holds a copy of its marker.
     growth: &'static [Growth; 8],
@@ -90,7 +95,21 @@ static GROWTH: [[Growth; 8]; 8] = {
     table
 };
 
-impl Ageing {
+/// Whether references must be tagged at the n-th collection that counts.
+///
+/// After an even one they need not be. A reference that has no tag then was read or written since the
+/// last odd collection, which tagged all: its target was fresh at that time, and is stale by 1 at most now. The next
+/// collection, an odd one, makes 1 of it whether it is used until then (0 grows to 1) or not (1 grows at even collections
+/// only); and a use of what is stale by 1 is not remembered. So nobody need see such uses. All other references still have
+/// the tag of the last odd collection.
+///
+/// It takes that what is written has been fresh since the last collection: it was read in a slot, or it is new, or a
+/// root held it during that collection, or it was got from a weak handle or by a question. All of these make it fresh.
+pub(crate) fn tags_matter(nth: Option<u64>) -> bool {
+    nth.is_some_and(|nth| !nth.is_multiple_of(2))
+}
+
+impl<const TAGS: bool> Ageing<TAGS> {
     /// Of the n-th collection that counts, or of one that does not. An object that is stale by k grows
     /// staler every 2ᵏ collections.
     pub(crate) fn new(epoch: Epoch, nth: Option<u64>) -> Self {
@@ -107,8 +126,9 @@ impl Ageing {
     }
 }
 
-impl Marker for Ageing {
-    const TAGS: bool = true;
+impl<const TAGS: bool> Marker for Ageing<TAGS> {
+    const AGES: bool = true;
+    const TAGS: bool = TAGS;
 
     #[inline]
     fn look(self, word: Word) -> Look {
@@ -261,7 +281,7 @@ mod tests {
     fn an_object_grows_staler_every_2_to_the_k_collections() {
         let epoch = Epoch::FIRST.next();
         for nth in [None].into_iter().chain((1..=1024).map(Some)) {
-            let ageing = Ageing::new(epoch, nth);
+            let ageing = Ageing::<true>::new(epoch, nth);
             for k in 0..8 {
                 let word = Word::object(9, Epoch::FIRST).with_staleness(k);
                 let grows = k < 7 && nth.is_some_and(|nth: u64| nth.is_multiple_of(1 << k));

@@ -275,8 +275,8 @@ impl<C: Visitor, M: Marker + Send> Visitor for Sieve<'_, C, M> {
     }
 
     #[inline(always)]
-    fn watched(&mut self, class: heaphound_heap::ClassId, bytes: usize) {
-        self.counter.watched(class, bytes);
+    fn watched(&mut self, raw: Raw, class: heaphound_heap::ClassId, bytes: usize) {
+        self.counter.watched(raw, class, bytes);
     }
 
     #[inline(always)]

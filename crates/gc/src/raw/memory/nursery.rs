@@ -16,6 +16,7 @@ use crate::raw::memory::address::{CARD, CARDS_START, MATURE_START, NURSERY_START
 use crate::raw::memory::pages::{Pages, Use};
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
 use crate::raw::memory::space::{Cursor, Demand, POISON, Space};
+use crate::raw::mutators::sampler::Promoted;
 use crate::raw::objects::header::{HashState, SiteId, Word};
 use crate::raw::objects::layout::{ELEMENTS_OFFSET, Slots, array_len, for_each_slot, slot_at};
 
@@ -112,7 +113,7 @@ pub(crate) struct Evacuation<'h> {
     /// Objects outside the nursery whose weak slots may refer into it.
     weak: Vec<Raw>,
     /// Samples among the copies.
-    pub(crate) samples: Vec<Raw>,
+    pub(crate) samples: Vec<Promoted>,
     pub(crate) objects: usize,
     pub(crate) bytes: usize,
 }
@@ -212,7 +213,11 @@ impl<'h> Evacuation<'h> {
         self.bytes += bytes;
         self.gray.push(to);
         if word.site() != SiteId::NONE {
-            self.samples.push(to);
+            self.samples.push(Promoted {
+                raw: to,
+                site: word.site(),
+                size_class: SizeClass::of(bytes),
+            });
         }
         to
     }

@@ -102,6 +102,29 @@ impl Cursor {
             .set(u32::try_from(held).expect("a run is shorter than 4 GiB"));
     }
 
+    /// If a sample is to be taken of the next cell, and the run has room for it: aims at the next one, `next` bytes behind
+    /// the cell, given how many of the cell's bytes lie behind the byte that was aimed at. As [`hits`](Self::hits) and [`aim`](Self::aim), in fewer
+    /// instructions.
+    #[inline(always)]
+    pub(crate) fn sample(&self, cell: usize, next: impl FnOnce(usize) -> u32) -> Option<()> {
+        let (start, limit, held) = (self.next.get(), self.limit.get(), self.held.get());
+        let (end, stop) = (start + cell, limit + held as usize);
+        if held == 0 || end <= limit || stop < end {
+            return None;
+        }
+        let until = next(end - limit);
+        let aimed = end + until as usize;
+        if aimed < stop {
+            self.limit.set(aimed);
+            self.held.set((stop - aimed) as u32);
+        } else {
+            self.limit.set(stop);
+            self.held.set(0);
+            self.until.set((aimed - stop) as u32);
+        }
+        Some(())
+    }
+
     /// If a sample is to be taken of the next cell, and the run has room for it: how many bytes of the cell lie behind
     /// the byte that was aimed at. Then somebody has to aim again.
     #[inline]

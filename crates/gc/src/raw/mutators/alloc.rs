@@ -11,11 +11,12 @@ use heaphound_heap::ClassId;
 
 use crate::collect::{Cause, Kind, Request};
 use crate::error::OutOfMemory;
+use crate::heap::HeapInner;
 use crate::raw::memory::address::{CARD, Raw};
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
 use crate::raw::memory::space::{Cursor, Demand, Refusal};
 use crate::raw::mutators::mutator::{Local, Mutator, MutatorShared};
-use crate::raw::objects::header::{Header, SiteId, Word};
+use crate::raw::objects::header::{Epoch, Header, SiteId, Word};
 use crate::raw::objects::layout::MAX_FIXED_BYTES;
 use crate::raw::objects::object::{Descriptor, Filler, Init, Managed};
 use crate::raw::objects::slot::mark_card;
@@ -29,12 +30,95 @@ impl MutatorShared {
         &self.cursors[(size_class.0 as usize + 1) & self.cursor_mask]
     }
 
-    /// The number of a class, if this mutator has used it lately.
+    /// The header of a new object of a class, if this mutator has used the class lately.
     #[inline(always)]
-    fn cached_class(&self, descriptor: &'static Descriptor) -> Option<u32> {
+    fn cached_word(&self, descriptor: &'static Descriptor) -> Option<Word> {
         let (key, place) = cache_place(descriptor);
-        let (cached, class) = self.class_cache[place].get();
-        (cached == key).then_some(class)
+        let (cached, word) = self.class_cache[place].get();
+        (cached == key).then_some(word)
+    }
+
+    /// A new epoch: headers that are in the cache say so.
+    pub(crate) fn set_epoch(&self, epoch: Epoch) {
+        if self.epoch.replace(epoch) == epoch {
+            return;
+        }
+        for place in &self.class_cache {
+            let (key, word) = place.get();
+            place.set((key, word.with_epoch(epoch)));
+        }
+    }
+
+    /// Marks the cards of a new object that is old: what it was filled with may be young.
+    #[inline]
+    fn mark_cards(&self, raw: Raw, bytes: usize) {
+        let (start, end) = (raw.offset(), raw.offset() + bytes);
+        for card in start / CARD..end.div_ceil(CARD) {
+            mark_card(self.base, card * CARD);
+        }
+    }
+
+    /// Where a small object of a generational heap goes for which the fast path has not found a cell, and its header: if a sample is due,
+    /// or if some site of its class is pretenured. None if there is no room for it or for its local, or if the class or the site is
+    /// not known: then the general way does it.
+    ///
+    /// One function for all classes, and short: it is run once for every sample. The object is still to be made, which may panic; until then
+    /// nothing has happened but that a sample was counted, or a card marked.
+    #[cold]
+    #[inline(never)]
+    fn other_cell(
+        &self,
+        descriptor: &'static Descriptor,
+        size_class: SizeClass,
+        cell: usize,
+        site: Site,
+    ) -> Option<(&Cursor, Word)> {
+        if self.cursor_mask != 0 || !self.has_room_for(1) {
+            return None;
+        }
+        let (key, place) = cache_place(descriptor);
+        let (cached, word) = self.class_cache[place].get();
+        if cached != key {
+            return self.routed_cell(descriptor, size_class, site);
+        }
+        let (sampler, cursor) = (&self.sampler, &self.cursors[0]);
+        let id = sampler.known_site(site, word.class())?;
+        cursor.sample(cell, |behind| sampler.next(behind))?;
+        sampler.tally(id).young.add(sampler.weight(size_class));
+        Some((cursor, word.with_site(id)))
+    }
+
+    /// As [`other_cell`](Self::other_cell), of a class of which some site is pretenured.
+    #[inline(never)]
+    fn routed_cell(
+        &self,
+        descriptor: &'static Descriptor,
+        size_class: SizeClass,
+        site: Site,
+    ) -> Option<(&Cursor, Word)> {
+        let (key, place) = cache_place(descriptor);
+        let (cached, word) = self.class_cache[place].get();
+        if cached != routed(key) {
+            return None;
+        }
+        let (sampler, cell) = (&self.sampler, size_class.cell_bytes());
+        let id = sampler.known_site(site, word.class())?;
+        let is_mature = sampler.is_mature(id);
+        let cursor = match is_mature {
+            true => &self.cursors[size_class.0 as usize + 1],
+            false => &self.cursors[0],
+        };
+        if cursor.next.get() + cell > cursor.limit.get() {
+            return None;
+        }
+        if is_mature {
+            sampler.note_mature(id, cell);
+            let at = std::ptr::with_exposed_provenance_mut(cursor.next.get());
+            self.mark_cards(Raw::of(at), cell);
+        } else {
+            sampler.note_detour(id);
+        }
+        Some((cursor, word))
     }
 }
 
@@ -60,20 +144,12 @@ fn routed(key: usize) -> usize {
     key | 1
 }
 
-/// Where an object goes of a class of which some site is pretenured.
-struct Route<'a> {
-    class: u32,
-    id: SiteId,
-    cursor: &'a Cursor,
-    is_old: bool,
-}
-
 impl<'a> Mutator<'a> {
     /// The number of a class in this heap, which gets it now if it has none.
     #[inline]
     pub(in crate::raw) fn class_of(&self, descriptor: &'static Descriptor, site: Site) -> u32 {
-        match self.shared.cached_class(descriptor) {
-            Some(class) => class,
+        match self.shared.cached_word(descriptor) {
+            Some(word) => word.class(),
             None => self.class_of_slow(descriptor, site),
         }
     }
@@ -90,10 +166,10 @@ impl<'a> Mutator<'a> {
         let (key, place) = cache_place(descriptor);
         let cache = &self.shared.class_cache;
         let routed = routed(key);
-        if let (cached, class) = cache[place].get()
+        if let (cached, word) = cache[place].get()
             && cached == routed
         {
-            return class;
+            return word.class();
         }
         let in_region = cfg!(feature = "assertions") && self.shared.in_region();
         if in_region && let Some(class) = self.shared.noted_class(key) {
@@ -101,12 +177,12 @@ impl<'a> Mutator<'a> {
         }
         // What another class of the same place has displaced is in the place beside it.
         let beside = &cache[place ^ 1];
-        if let (cached, class) = beside.get()
+        if let (cached, word) = beside.get()
             && (cached == key || cached == routed)
             && !in_region
         {
             beside.swap(&cache[place]);
-            return class;
+            return word.class();
         }
         let class = self.known_class(descriptor);
         let (is_met, is_routed) = {
@@ -118,11 +194,12 @@ impl<'a> Mutator<'a> {
             self.heap
                 .meet_site(self.shared.sampler.program.get(), site, class);
         }
+        let word = Word::object(class, self.shared.epoch.get());
         match in_region {
             // Not where the fast path would find it.
             true => self.shared.note_class(key, class),
-            false if is_routed => beside.set(cache[place].replace((routed, class))),
-            false => beside.set(cache[place].replace((key, class))),
+            false if is_routed => beside.set(cache[place].replace((routed, word))),
+            false => beside.set(cache[place].replace((key, word))),
         }
         class
     }
@@ -147,32 +224,53 @@ impl<'a> Mutator<'a> {
         // A constant may have several addresses, one for each unit of compilation: the slow
         // path must remember the class under the one that is looked up here.
         let descriptor = I::Class::DESCRIPTOR;
-        // The common case, without a call: a small object that owns nothing, of a
-        // class that was used before, with room for it and for its local.
         if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() } {
             let shared = self.shared;
             let size_class = const { SizeClass::of(small(size_of::<I::Class>())) };
-            let cursor = shared.cursor(size_class);
-            let start = cursor.next.get();
-            let end = start + size_class.cell_bytes();
-            if let Some(class) = shared.cached_class(descriptor)
-                && end <= cursor.limit.get()
-                && shared.has_room_for(1)
+            let cell = const { SizeClass::of(small(size_of::<I::Class>())).cell_bytes() };
+            let usual = shared.cursor(size_class);
+            let height = shared.height();
+            let next = usual.next.get();
+            // The common case, without a call: a small object that owns nothing, of a
+            // class that was used before, with room for it and for its local.
+            let (cursor, start, word) = if let Some(word) = shared.cached_word(descriptor)
+                && next + cell <= usual.limit.get()
+                && shared.holds_one_more(height)
             {
-                let word = Word::object(class, shared.epoch.get());
-                let object = self.build(init, word);
-                let at = std::ptr::with_exposed_provenance_mut::<I::Class>(start);
-                // SAFETY: the run between `next` and `limit` is this mutator's own, and
-                // nobody looks before `next` says that there is an object.
-                unsafe { at.write(object) };
-                cursor.next.set(end);
-                return Ok(shared.push(Raw::of(at.cast())));
-            }
+                (usual, next, word)
+            } else {
+                match shared.other_cell(descriptor, size_class, cell, Location::caller()) {
+                    Some((cursor, word)) => (cursor, cursor.next.get(), word),
+                    None => {
+                        return alloc_slow(
+                            self.heap,
+                            shared,
+                            Apart(init),
+                            descriptor,
+                            Location::caller(),
+                        );
+                    }
+                }
+            };
+            let object = self.build(init, word);
+            let at = std::ptr::with_exposed_provenance_mut::<I::Class>(start);
+            // SAFETY: the run between `next` and `limit` is this mutator's own, and
+            // nobody looks before `next` says that there is an object.
+            unsafe { at.write(object) };
+            cursor.next.set(start + cell);
+            // SAFETY: there was room on the stack, here or in `other_cell`, and no local has been made since.
+            return Ok(unsafe { shared.push_at(height, Raw::of(at.cast())) });
         }
-        self.alloc_slow(init, descriptor, Location::caller())
+        alloc_slow(
+            self.heap,
+            self.shared,
+            Apart(init),
+            descriptor,
+            Location::caller(),
+        )
     }
 
-    /// Makes the next cell of a size class a sample, if one is due there: an object is about to be allocated in it, of a class
+    /// In a heap without a nursery: makes the next cell of a size class a sample, if one is due there. An object is about to be allocated in it, of a class
     /// that the fast path knows, at a site that was sampled lately, and there is room for its local. Where anything of that is
     /// not so, the general way does it.
     #[inline(never)]
@@ -180,17 +278,12 @@ impl<'a> Mutator<'a> {
         let shared = self.shared;
         let (sampler, cursor) = (&shared.sampler, shared.cursor(size_class));
         let cell = size_class.cell_bytes();
-        let behind = cursor.hits(cell)?;
-        let id = sampler.known_site(site, class)?;
-        if !shared.has_room_for(1) {
+        if shared.cursor_mask == 0 || !shared.has_room_for(1) {
             return None;
         }
-        let tally = sampler.tally(id);
-        let count = match shared.cursor_mask {
-            0 => &tally.young,
-            _ => &tally.old,
-        };
-        count.add(sampler.weight(size_class));
+        let behind = cursor.hits(cell)?;
+        let id = sampler.known_site(site, class)?;
+        sampler.tally(id).old.add(sampler.weight(size_class));
         cursor.aim(cell, sampler.next(behind));
         Some(id)
     }
@@ -207,9 +300,8 @@ impl<'a> Mutator<'a> {
         Raw::of(at.cast())
     }
 
-    #[cold]
-    #[inline(never)]
-    fn alloc_slow<I: Init>(
+    /// Allocates an object by the general way.
+    fn alloc_anyhow<I: Init>(
         &mut self,
         init: I,
         descriptor: &'static Descriptor,
@@ -218,20 +310,13 @@ impl<'a> Mutator<'a> {
         let shared = self.shared;
         if const { size_of::<I::Class>() <= MAX_SMALL && I::Class::DESCRIPTOR.drop.is_none() } {
             let size_class = const { SizeClass::of(small(size_of::<I::Class>())) };
-            if let Some(class) = shared.cached_class(descriptor)
-                && let Some(id) = self.sample_next(size_class, class, site)
+            if let Some(word) = shared.cached_word(descriptor)
+                && let Some(id) = self.sample_next(size_class, word.class(), site)
             {
-                let word = Word::object(class, shared.epoch.get()).with_site(id);
-                let raw = self.alloc_next(init, word, shared.cursor(size_class));
-                if !raw.is_young() {
-                    shared.sampler.born_old.borrow_mut().push(raw);
-                }
+                let cursor = shared.cursor(size_class);
+                let raw = self.alloc_next(init, word.with_site(id), cursor);
+                shared.sampler.born_old.borrow_mut().push(raw);
                 return Ok(shared.push(raw));
-            }
-            if shared.sampler.routes.get()
-                && let Some(route) = self.route::<I::Class>(descriptor, site)
-            {
-                return Ok(self.alloc_routed(init, route));
             }
         }
         let class = self.class_of(descriptor, site);
@@ -249,62 +334,6 @@ impl<'a> Mutator<'a> {
             self.shared.droppables.borrow_mut().push(raw);
         }
         Ok(self.shared.push(raw))
-    }
-
-    /// Where a small object of a class of which some site is pretenured goes, if the site is known, and there is room for it and
-    /// for its local. No sample is due.
-    #[inline(always)]
-    fn route<T: Managed>(&self, descriptor: &'static Descriptor, site: Site) -> Option<Route<'a>> {
-        let shared = self.shared;
-        let (key, place) = cache_place(descriptor);
-        let (cached, class) = shared.class_cache[place].get();
-        let id = shared.sampler.known_site(site, class)?;
-        let size_class = const { SizeClass::of(small(size_of::<T>())) };
-        let is_old = shared.sampler.is_mature(id);
-        let cursor = match is_old {
-            true => &shared.cursors[size_class.0 as usize + 1],
-            false => &shared.cursors[0],
-        };
-        let end = cursor.next.get() + size_class.cell_bytes();
-        let fits = end <= cursor.limit.get() && shared.has_room_for(1);
-        (cached == routed(key) && fits).then_some(Route {
-            class,
-            id,
-            cursor,
-            is_old,
-        })
-    }
-
-    /// Allocates a small object of a class of which some site is pretenured.
-    #[inline(always)]
-    fn alloc_routed<I: Init>(&mut self, init: I, route: Route<'a>) -> Local<'a, I::Class> {
-        let cell = const { SizeClass::of(small(size_of::<I::Class>())).cell_bytes() };
-        let Route {
-            class, id, cursor, ..
-        } = route;
-        let shared = self.shared;
-        let word = Word::object(class, shared.epoch.get());
-        let raw = self.alloc_next(init, word, cursor);
-        match route.is_old {
-            true => {
-                shared.sampler.note_mature(id, cell);
-                self.mark_cards(raw, cell);
-            }
-            false => shared.sampler.note_detour(id),
-        }
-        if cfg!(feature = "assertions") {
-            shared.note(raw);
-        }
-        shared.push(raw)
-    }
-
-    /// Marks the cards of a new object that is old: what it was filled with may be young.
-    #[inline]
-    fn mark_cards(&self, raw: Raw, bytes: usize) {
-        let (start, end) = (raw.offset(), raw.offset() + bytes);
-        for card in start / CARD..end.div_ceil(CARD) {
-            mark_card(self.shared.base, card * CARD);
-        }
     }
 
     #[inline(always)]
@@ -403,7 +432,7 @@ impl<'a> Mutator<'a> {
                 Some((_, cell)) => cell,
                 None => self.heap.space.footprint(raw),
             };
-            self.mark_cards(raw, bytes);
+            self.shared.mark_cards(raw, bytes);
         }
         if place.site != SiteId::NONE && !raw.is_young() {
             self.shared.sampler.born_old.borrow_mut().push(raw);
@@ -597,6 +626,26 @@ impl<'a> Mutator<'a> {
             false => Err(self.heap.out_of_memory(self, bytes)),
         }
     }
+}
+
+/// Moves the values of an instance to where a call finds them. Passed as they are they would be in memory from the beginning,
+/// also where no call follows.
+struct Apart<I>(I);
+
+/// Allocates an object by the general way. Not a method: a mutator whose address is passed on would have to be in memory, where on the
+/// fast path it need not be.
+#[cold]
+#[inline(never)]
+fn alloc_slow<'a, I: Init>(
+    heap: &'a HeapInner,
+    shared: &'a MutatorShared,
+    init: Apart<I>,
+    descriptor: &'static Descriptor,
+    site: Site,
+) -> Result<Local<'a, I::Class>, OutOfMemory> {
+    // SAFETY: the caller is in a scope of that mutator, on its thread.
+    let mut mutator = unsafe { Mutator::in_same_scope(heap, shared) };
+    mutator.alloc_anyhow(init.0, descriptor, site)
 }
 
 /// Room for an object, found but not yet taken.

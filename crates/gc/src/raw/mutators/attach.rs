@@ -92,7 +92,7 @@ impl Heap {
         let entered = heap.safepoints.attach(&shared.runs);
         entered.map_err(|CalledOff| AttachError::Deadlock)?;
         // What it copied of the heap's state before it ran may be out of date.
-        shared.epoch.set(heap.space.epoch());
+        shared.set_epoch(heap.space.epoch());
         heap.mutators.lock().unwrap().push(shared.clone());
         // SAFETY: listed until `detach`, which the mutator's drop calls; it runs, on
         // this thread.

@@ -2,6 +2,7 @@
 
 pub(crate) mod alloc;
 pub(crate) mod attach;
+pub(crate) mod kept;
 pub(crate) mod mutator;
 pub(crate) mod region_log;
 pub(crate) mod sampler;

@@ -11,6 +11,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::num::NonZeroU64;
 use std::ops::Index;
 use std::panic::Location;
@@ -27,8 +28,10 @@ use crate::raw::memory::space::Cursor;
 use crate::raw::mutators::alloc::CLASS_CACHE;
 use crate::raw::mutators::sampler::Sampler;
 use crate::raw::objects::handle::Root;
+use crate::raw::objects::header::{Epoch, Word};
 use crate::raw::objects::invalid;
 use crate::raw::objects::object::{Managed, Object};
+use crate::raw::objects::reference::{self, Reference};
 use crate::raw::objects::slot::foreign_reference;
 use crate::sites::ProgramSite;
 
@@ -48,15 +51,16 @@ pub(crate) struct MutatorShared {
     stack: Box<[AtomicU32]>,
     height: Cell<Height>,
     /// The open scopes, outermost first.
-    frames: Box<[Cell<Frame>]>,
+    frames: Box<[Cell<Frame>; MAX_SCOPES]>,
     pub(crate) thread_object: AtomicU32,
     /// Place 0 is the nursery's; the others are the size classes'.
     pub(crate) cursors: [Cursor; SizeClass::COUNT + 1],
     /// 0 where all small objects go to the nursery, else all ones.
     pub(in crate::raw) cursor_mask: usize,
     /// The epoch bits of a new object's header.
-    pub(crate) epoch: Cell<crate::raw::objects::header::Epoch>,
-    pub(in crate::raw) class_cache: [Cell<(usize, u32)>; CLASS_CACHE],
+    pub(in crate::raw) epoch: Cell<Epoch>,
+    /// By the address of a descriptor: the header of a new object.
+    pub(in crate::raw) class_cache: [Cell<(usize, Word)>; CLASS_CACHE],
     /// Objects allocated since the last collection whose class has owned fields.
     pub(crate) droppables: RefCell<Vec<Raw>>,
     /// What was allocated in each open region, innermost last; see `regions.rs`.
@@ -66,6 +70,8 @@ pub(crate) struct MutatorShared {
     pub(in crate::raw) zeal_countdown: Cell<u32>,
     pub(crate) runs_finalizers: Cell<bool>,
     pub(crate) sampler: Sampler,
+    /// The mutator of another heap that was attached on this thread before and still is; see `reference.rs`.
+    pub(in crate::raw) attached_before: Cell<*const MutatorShared>,
 }
 
 // SAFETY: H8.
@@ -76,7 +82,7 @@ unsafe impl Send for MutatorShared {}
 /// How many locals a mutator has, in the lower half, and how many scopes: one word, for
 /// a scope saves and restores both.
 #[derive(Clone, Copy)]
-struct Height(u64);
+pub(in crate::raw) struct Height(u64);
 
 impl Height {
     #[inline]
@@ -127,13 +133,14 @@ impl MutatorShared {
             cursors: std::array::from_fn(|_| Cursor::sampling(sampler.first())),
             cursor_mask: heap.generations.cursor_mask(),
             epoch: Cell::new(heap.space.epoch()),
-            class_cache: std::array::from_fn(|_| Cell::new((0, 0))),
+            class_cache: std::array::from_fn(|_| Cell::new((0, Word(0)))),
             droppables: RefCell::default(),
             regions: RefCell::default(),
             noted_classes: RefCell::default(),
             zeal_countdown: Cell::new(0),
             runs_finalizers: Cell::new(false),
             sampler,
+            attached_before: Cell::new(std::ptr::null()),
         }
     }
 
@@ -143,6 +150,7 @@ impl MutatorShared {
     }
 
     /// Whether a local is this mutator's.
+    #[inline]
     pub(crate) fn owns<T: ?Sized>(&self, local: Local<'_, T>) -> bool {
         local.bits.get() ^ self.serial <= MAX_LOCALS as u64
     }
@@ -182,11 +190,38 @@ impl MutatorShared {
     #[inline]
     pub(in crate::raw) fn push<'a, T: ?Sized>(&self, raw: Raw) -> Local<'a, T> {
         let height = self.height.get();
-        let top = height.locals();
-        let Some(cell) = self.stack.get(top) else {
+        if !self.holds_one_more(height) {
             stack_overflow(self.stack.len());
-        };
-        cell.store(raw.0, Relaxed);
+        }
+        // SAFETY: there is room.
+        unsafe { self.push_at(height, raw) }
+    }
+
+    /// How many locals and scopes there are.
+    #[inline(always)]
+    pub(in crate::raw) fn height(&self) -> Height {
+        self.height.get()
+    }
+
+    /// Whether there is room for one more local than that.
+    #[inline(always)]
+    pub(in crate::raw) fn holds_one_more(&self, height: Height) -> bool {
+        height.locals() < self.stack.len()
+    }
+
+    /// A new local of the innermost scope.
+    ///
+    /// # Safety
+    /// `height` is what [`height`](Self::height) returns, and there is [room](Self::holds_one_more).
+    #[inline(always)]
+    pub(in crate::raw) unsafe fn push_at<'a, T: ?Sized>(
+        &self,
+        height: Height,
+        raw: Raw,
+    ) -> Local<'a, T> {
+        let top = height.locals();
+        // SAFETY: the caller's promise.
+        unsafe { self.stack.get_unchecked(top) }.store(raw.0, Relaxed);
         self.height.set(height.plus_local());
         Local {
             // SAFETY: serial numbers are not 0, and a place takes lower bits.
@@ -256,9 +291,9 @@ fn zeroed_cells(count: usize) -> Box<[AtomicU32]> {
 }
 
 /// Frames that take no memory before they are used.
-fn zeroed_frames() -> Box<[Cell<Frame>]> {
+fn zeroed_frames() -> Box<[Cell<Frame>; MAX_SCOPES]> {
     // SAFETY: zero is a valid frame: at the bottom of the stack, without a place.
-    unsafe { Box::new_zeroed_slice(MAX_SCOPES).assume_init() }
+    unsafe { Box::new_zeroed().assume_init() }
 }
 
 #[cold]
@@ -269,7 +304,7 @@ fn scope_overflow() -> ! {
 
 #[cold]
 #[track_caller]
-fn foreign_local() -> ! {
+pub(in crate::raw) fn foreign_local() -> ! {
     panic!("a local was used with another mutator than the one that made it")
 }
 
@@ -301,6 +336,28 @@ impl<T: ?Sized> Clone for Local<'_, T> {
 }
 
 impl<T: ?Sized> Copy for Local<'_, T> {}
+
+impl<T: Managed + ?Sized> Local<'_, T> {
+    /// Another local for the same object, its class forgotten: `m.alloc(init)?.upcast(&m)`.
+    ///
+    /// # Panics
+    /// If the local belongs to another mutator.
+    #[inline]
+    #[track_caller]
+    pub fn upcast<'a>(self, m: &Mutator<'a>) -> Local<'a, Object> {
+        m.shared.push(m.shared.local_raw(self))
+    }
+
+    /// Another local for the same object as a `U`, if its class is `U` or extends it.
+    ///
+    /// # Panics
+    /// If the local belongs to another mutator, or the reference was invalidated.
+    #[inline]
+    #[track_caller]
+    pub fn downcast<'a, U: Managed + ?Sized>(self, m: &Mutator<'a>) -> Option<Local<'a, U>> {
+        m[self].as_object().downcast().map(|it: &U| m.local(it))
+    }
+}
 
 /// A thread's access to a heap, and a scope of its locals.
 ///
@@ -347,6 +404,8 @@ impl<'a> Mutator<'a> {
         place: &'static Location<'static>,
     ) -> Self {
         let below = shared.open_scope(place);
+        // SAFETY: on this thread, whose `drop` forgets it; if that is never called, neither is the shared part freed.
+        unsafe { reference::remember(&shared) };
         Self {
             // SAFETY: `attached` keeps it alive as long as this value, and no scope of
             // this value outlives it.
@@ -356,6 +415,24 @@ impl<'a> Mutator<'a> {
             attached: Some(shared),
             not_send: PhantomData,
         }
+    }
+
+    /// The mutator of a scope that is open, once more. It ends nothing.
+    ///
+    /// # Safety
+    /// `shared` is registered with `heap` and running, and belongs to this thread; its innermost scope stays open
+    /// during `'a`, and its own mutator is not used while the new value is.
+    pub(in crate::raw) unsafe fn in_same_scope(
+        heap: &'a HeapInner,
+        shared: &'a MutatorShared,
+    ) -> ManuallyDrop<Self> {
+        ManuallyDrop::new(Self {
+            shared,
+            heap,
+            below: shared.height.get(),
+            attached: None,
+            not_send: PhantomData,
+        })
     }
 
     /// The name given when the thread attached.
@@ -377,8 +454,8 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// Runs `f` in a scope of its own and keeps the object that it answers, as a
-    /// local of this scope.
+    /// Runs `f` in a scope of its own and keeps the object that it returns, as a
+    /// local of this scope. For several objects, or none, see [`scoped_with`](Self::scoped_with).
     #[track_caller]
     #[inline]
     pub fn scoped<T, E>(
@@ -405,27 +482,20 @@ impl<'a> Mutator<'a> {
     /// If the object belongs to another heap.
     #[inline]
     #[track_caller]
-    pub fn local<T: Managed + ?Sized>(&self, object: &T) -> Local<'a, T> {
-        self.shared.push(self.own(object))
+    pub fn local<T: Managed + ?Sized>(&self, object: impl Reference<T>) -> Local<'a, T> {
+        // SAFETY: this mutator is at no safepoint while it is borrowed (H2).
+        self.shared.push(unsafe { object.raw_in(self.shared.base) })
     }
 
-    /// Another local for the same object, its class forgotten.
+    /// Makes a local refer to another object: `m.set_local(last, &m[node])`, or `m.set_local(last, node)`.
     ///
     /// # Panics
-    /// If the local belongs to another mutator.
-    #[track_caller]
-    pub fn upcast<T: Managed + ?Sized>(&self, local: Local<'_, T>) -> Local<'a, Object> {
-        self.shared.push(self.shared.local_raw(local))
-    }
-
-    /// Makes a local refer to another object.
-    ///
-    /// # Panics
-    /// If the object belongs to another heap, or the local to another mutator.
+    /// If the object belongs to another heap, or a local to another mutator.
     #[inline]
     #[track_caller]
-    pub fn assign<T: Managed + ?Sized>(&self, local: Local<'_, T>, object: &T) {
-        let raw = self.own(object);
+    pub fn set_local<T: Managed + ?Sized>(&self, local: Local<'_, T>, object: impl Reference<T>) {
+        // SAFETY: this mutator is at no safepoint while it is borrowed (H2).
+        let raw = unsafe { object.raw_in(self.shared.base) };
         self.shared.local_cell(local).store(raw.0, Relaxed);
     }
 
@@ -589,6 +659,7 @@ impl Drop for Mutator<'_> {
     fn drop(&mut self) {
         self.shared.height.set(self.below);
         if let Some(shared) = self.attached.take() {
+            reference::forget(&shared);
             self.heap.detach(&shared);
         }
     }

@@ -7,6 +7,7 @@
 use crate::raw::memory::address::Raw;
 use crate::raw::mutators::alloc::CLASS_CACHE;
 use crate::raw::mutators::mutator::MutatorShared;
+use crate::raw::objects::header::Word;
 
 impl MutatorShared {
     pub(crate) fn open_region(&self) {
@@ -18,7 +19,7 @@ impl MutatorShared {
     /// while the world is stopped.
     pub(crate) fn forget_classes(&self) {
         for place in &self.class_cache {
-            place.set((0, 0));
+            place.set((0, Word(0)));
         }
     }
 

@@ -44,6 +44,7 @@ impl Interval {
     }
 
     /// For how many bytes a sample stands whose cell has that many.
+    #[inline]
     pub(crate) fn weight(self, cell: usize) -> u64 {
         if cell <= self.0 as usize / 2 {
             return self.0.into();
@@ -70,6 +71,14 @@ impl Interval {
         };
         (word.site(), weight)
     }
+}
+
+/// A sample that has survived the nursery: where it is now, and what is needed to count it, which the evacuation has at hand.
+#[derive(Clone, Copy)]
+pub(crate) struct Promoted {
+    pub(crate) raw: Raw,
+    pub(crate) site: SiteId,
+    pub(crate) size_class: SizeClass,
 }
 
 /// Samples that one mutator has taken at one site since the last collection.
@@ -120,13 +129,13 @@ pub(crate) struct Sampler {
     /// How many calls a site is told apart by.
     calls: usize,
     /// The state of a small random generator.
-    random: Cell<u32>,
+    random: Cell<u64>,
     /// The number of the [site](crate::ProgramSite) that a language runtime has set, 0 if none.
     pub(crate) program: Cell<u32>,
     /// The sites that it has sampled lately, by where they are and by class.
     cache: [Cell<(usize, u32, SiteId)>; CACHE],
     /// By site; takes no memory where there are none.
-    tallies: Box<[Tally]>,
+    tallies: Box<[Tally; SITES]>,
     /// Samples in the mature space, since the last collection.
     pub(crate) born_old: RefCell<Vec<Raw>>,
     /// Whether any site is pretenured.
@@ -134,17 +143,22 @@ pub(crate) struct Sampler {
     /// Whether the mature space has refused something since the last collection, so that nothing is pretenured until the next.
     pub(crate) is_closed: Cell<bool>,
     /// By site: how many bytes are still to be allocated in the mature space.
-    left: Box<[Cell<i64>]>,
+    left: Box<[Cell<i64>; SITES]>,
 }
 
 /// Sites that a mutator remembers.
 const CACHE: usize = 512;
 
+/// Keys of sites differ by multiples of this: it is the alignment of a place in the program.
+const SITE_STEP: usize = align_of::<std::panic::Location<'static>>();
+
+/// Sites that have a number, and 0.
+const SITES: usize = SiteId::MOST + 1;
+
 /// The place in the cache of a site.
 #[inline]
 fn place_of(key: usize, class: u32) -> usize {
-    let mixed = (key as u64 ^ (class as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as usize % CACHE
+    (key / SITE_STEP).wrapping_add(class as usize) % CACHE
 }
 
 impl Sampler {
@@ -156,18 +170,18 @@ impl Sampler {
                 sampling.interval().weight(cell)
             }),
             calls: sampling.calls(),
-            random: Cell::new(seed.wrapping_mul(0x9e37_79b9) | 1),
+            random: Cell::new(seed.into()),
             program: Cell::new(0),
             cache: std::array::from_fn(|_| Cell::new((0, 0, SiteId::NONE))),
             // SAFETY: zero is a valid tally.
-            tallies: unsafe { Box::new_zeroed_slice(SiteId::MOST + 1).assume_init() },
+            tallies: unsafe { Box::new_zeroed().assume_init() },
             born_old: RefCell::default(),
             routes: Cell::new(false),
             is_closed: Cell::new(false),
             // SAFETY: zero is a valid number.
-            left: unsafe { Box::new_zeroed_slice(SiteId::MOST + 1).assume_init() },
+            left: unsafe { Box::new_zeroed().assume_init() },
         };
-        // Small seeds have small numbers at first.
+        // Seeds that are near have numbers that are near at first.
         (0..8).for_each(|_| _ = sampler.random());
         sampler
     }
@@ -194,15 +208,14 @@ impl Sampler {
         }
     }
 
-    /// Marsaglia's xorshift.
+    /// Knuth's congruential generator, of which the upper half is used.
     #[inline]
     fn random(&self) -> u32 {
-        let mut random = self.random.get();
-        random ^= random << 13;
-        random ^= random >> 17;
-        random ^= random << 5;
+        let random = self.random.get();
+        let random = random.wrapping_mul(6_364_136_223_846_793_005);
+        let random = random.wrapping_add(1_442_695_040_888_963_407);
         self.random.set(random);
-        random
+        (random >> 32) as u32
     }
 
     /// Returns the number of a site, which `find` knows if this mutator does not. It gets the number of the site that a
@@ -218,7 +231,7 @@ impl Sampler {
         let key = match program {
             0 => std::ptr::from_ref(at).addr(),
             // Odd, as no address is.
-            number => number as usize * 2 + 1,
+            number => number as usize * SITE_STEP + 1,
         };
         if self.calls > 0 {
             let context = Context::here(self.calls);
@@ -281,12 +294,12 @@ impl Sampler {
     /// How many bytes of a site are still to be allocated in the mature space; none if it allocates in the nursery.
     #[inline]
     pub(crate) fn left(&self, site: SiteId) -> &Cell<i64> {
-        &self.left[site.0 as usize]
+        &self.left[site.0 as usize % SITES]
     }
 
     #[inline]
     pub(crate) fn tally(&self, site: SiteId) -> &Tally {
-        &self.tallies[site.0 as usize]
+        &self.tallies[site.0 as usize % SITES]
     }
 
     /// For how many bytes a sample of a size class stands.
@@ -357,6 +370,42 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_short_way_to_take_a_sample_is_the_long_one() {
+        for interval in [0, 32, 256, 4096] {
+            let sampling = match interval {
+                0 => Sampling::exact(),
+                _ => Sampling::every(interval),
+            };
+            let [short, long] = [(); 2].map(|()| Sampler::new(sampling, 5));
+            let [one, other] = [&short, &long].map(|it| Cursor::sampling(it.first()));
+            let mut taken = 0;
+            for round in 0..100_000_usize {
+                let size = 16 + round * 7919 % 61 * 8;
+                if one.rest() < size {
+                    let run = 600 + round * 104_729 % 30_000;
+                    one.enter(8, run);
+                    other.enter(8, run);
+                }
+                let sampled = one.sample(size, |behind| short.next(behind)).is_some();
+                let hits = other.hits(size);
+                if let Some(behind) = hits {
+                    other.aim(size, long.next(behind));
+                }
+                assert_eq!(sampled, hits.is_some());
+                taken += usize::from(sampled);
+                for cursor in [&one, &other] {
+                    cursor.next.set(cursor.next.get() + size);
+                }
+                assert_eq!(
+                    (one.limit.get(), one.rest()),
+                    (other.limit.get(), other.rest())
+                );
+            }
+            assert!(taken > 1000, "{taken}");
         }
     }
 

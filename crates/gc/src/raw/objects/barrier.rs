@@ -1,10 +1,11 @@
 //! The read barrier: what becomes of a reference that an accessor finds tagged.
 //!
 //! An accessor tests the word that it has loaded; one comparison serves for all tags, and all else is
-//! here, out of line. In a heap that prunes leaks, a full collection tags every reference that it finds in
-//! a slot as *untouched*. Whoever reads it first takes the tag away and sets the staleness of the
-//! target back to nothing; so that the test fails until the next such collection. An invalid reference is
-//! an error (`invalid.rs`). In a heap without tags the bits may be part of an honest address.
+//! here, out of line. In a heap that prunes leaks, every other full collection tags each reference that it finds in
+//! a slot as *untouched* (why every other is enough: [`tags_matter`](crate::raw::marking::marker::tags_matter)). Whoever
+//! reads it first takes the tag away and sets the staleness of the target back to nothing; so that the test fails until
+//! the next such collection. An invalid reference is an error (`invalid.rs`). In a heap without tags the bits may be
+//! part of an honest address.
 //!
 //! Several threads may read the slot at once, and others may write to it. The tag is taken away only
 //! if the slot still holds the word that was read: what another thread has written meanwhile stays.
@@ -105,6 +106,17 @@ impl HeapInner {
             let source = unsafe { self.base.header(source) }.load().class();
             self.pruning
                 .note_use((source, target.class()), target.staleness());
+        }
+    }
+
+    /// An object is used that was found by other means than a slot: a weak handle, or a question about the heap.
+    pub(crate) fn note_held(&self, raw: Raw) {
+        if self.config.pruning.is_some() && self.refers(raw) {
+            // SAFETY: the collector clears weak handles when their objects die (H3), and what is asked for lives.
+            let header = unsafe { self.base.header(raw) };
+            if header.load().staleness() > 0 {
+                header.refresh();
+            }
         }
     }
 

@@ -134,6 +134,7 @@ macro_rules! managed {
                                 offset: $crate::derived::core::mem::offset_of!(Self, $field),
                                 kind: <$crate::managed!(@stored $stored $type) as $crate::Field>::KIND,
                                 count: <$crate::managed!(@stored $stored $type) as $crate::Field>::COUNT,
+                                type_name: $crate::derived::core::any::type_name::<$type>,
                             }
                         ),*],
                         caption: $crate::managed!(@caption $($caption $caption_type)?),

@@ -48,6 +48,7 @@ const fn slot(name: &'static str, offset: usize, kind: FieldKind) -> FieldDescri
         offset,
         kind,
         count: 1,
+        type_name: || "",
     }
 }
 
@@ -157,7 +158,7 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
         match self.entry(key) {
             Some(entry) => {
                 entry.value.set(None);
-                entry.key.set(None);
+                entry.key.clear();
                 true
             }
             None => false,
@@ -312,7 +313,7 @@ impl<'a> Mutator<'a> {
         // From here on nothing is allocated.
         let new = &m[new];
         let mut blank = new[capacity - 1].get();
-        new[capacity - 1].set(None);
+        new[capacity - 1].clear();
         let mut filled = 0;
         for entry in m[map].entries() {
             if !entry.is_used() {

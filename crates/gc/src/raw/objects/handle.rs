@@ -19,6 +19,7 @@ use crate::heap::HeapInner;
 use crate::raw::memory::address::Raw;
 use crate::raw::mutators::mutator::{Local, Mutator};
 use crate::raw::objects::object::{Managed, Object};
+use crate::raw::objects::reference::{OptionalReference, Reference};
 use crate::raw::views::asked::Subject;
 
 /// A root, as the heap and a handle share it.
@@ -161,6 +162,7 @@ impl<T: Managed + ?Sized> Weak<T> {
     #[track_caller]
     pub fn get<'m>(&self, mutator: &'m Mutator<'_>) -> Option<&'m T> {
         let raw = self.cell.raw_in(mutator.heap);
+        mutator.heap.note_held(raw);
         // SAFETY: the cell is of this heap and was made for a `T`; the collector
         // clears it when the object dies (H3).
         unsafe { mutator.at(raw) }
@@ -173,6 +175,7 @@ impl<T: Managed + ?Sized> Weak<T> {
     #[track_caller]
     pub fn try_get<'m>(&self, mutator: &'m Mutator<'_>) -> Result<Option<&'m T>, Invalidated> {
         let raw = self.cell.raw_in(mutator.heap);
+        mutator.heap.note_held(raw);
         // SAFETY: as above.
         unsafe { mutator.try_at(raw) }
     }
@@ -220,10 +223,21 @@ impl<T: Managed + ?Sized> Static<T> {
     /// # Panics
     /// If the mutator or the object belongs to another heap.
     #[track_caller]
-    pub fn set(&self, mutator: &Mutator<'_>, target: Option<&T>) {
+    pub fn set(&self, mutator: &Mutator<'_>, target: impl OptionalReference<T>) {
         self.cell.raw_in(mutator.heap);
-        let raw = target.map_or(Raw::NULL, |target| mutator.own(target));
+        // SAFETY: the mutator is borrowed, and so at no safepoint meanwhile (H2).
+        let raw = unsafe { target.raw_in(mutator.shared.base) };
         self.cell.raw.store(raw.0, Release);
+    }
+
+    /// Makes the static refer to no object.
+    ///
+    /// # Panics
+    /// If the mutator belongs to another heap.
+    #[track_caller]
+    pub fn clear(&self, mutator: &Mutator<'_>) {
+        self.cell.raw_in(mutator.heap);
+        self.cell.raw.store(0, Release);
     }
 }
 
@@ -259,8 +273,10 @@ impl<'a> Mutator<'a> {
     /// # Panics
     /// If the object belongs to another heap.
     #[track_caller]
-    pub fn root<T: Managed + ?Sized>(&self, object: &T) -> Root<T> {
-        let cell = RootCell::new(self.heap, self.own(object), Location::caller());
+    pub fn root<T: Managed + ?Sized>(&self, object: impl Reference<T>) -> Root<T> {
+        // SAFETY: this mutator is at no safepoint while it is borrowed (H2).
+        let raw = unsafe { object.raw_in(self.shared.base) };
+        let cell = RootCell::new(self.heap, raw, Location::caller());
         self.heap.handles.strong.lock().unwrap().add(cell.clone());
         Root {
             cell,
@@ -273,8 +289,10 @@ impl<'a> Mutator<'a> {
     /// # Panics
     /// If the object belongs to another heap.
     #[track_caller]
-    pub fn weak<T: Managed + ?Sized>(&self, object: &T) -> Weak<T> {
-        let cell = RootCell::new(self.heap, self.own(object), Location::caller());
+    pub fn weak<T: Managed + ?Sized>(&self, object: impl Reference<T>) -> Weak<T> {
+        // SAFETY: this mutator is at no safepoint while it is borrowed (H2).
+        let raw = unsafe { object.raw_in(self.shared.base) };
+        let cell = RootCell::new(self.heap, raw, Location::caller());
         self.heap.handles.weak.lock().unwrap().add(cell.clone());
         Weak {
             cell,
@@ -300,6 +318,7 @@ impl<'a> Mutator<'a> {
     #[track_caller]
     pub fn handle(&self, object: impl Subject) -> Option<Root<Object>> {
         let raw = self.subject_raw(&object)?;
+        self.heap.note_held(raw);
         let cell = RootCell::new(self.heap, raw, Location::caller());
         self.heap.handles.strong.lock().unwrap().add(cell.clone());
         Some(Root {
@@ -386,6 +405,7 @@ impl HeapInner {
     /// stopped.
     #[track_caller]
     pub(in crate::raw) fn add_root(&self, raw: Raw) -> Root<Object> {
+        self.note_held(raw);
         let cell = RootCell::new(self, raw, Location::caller());
         // Not pruned here: what was a root when the world stopped stays one.
         self.handles.strong.lock().unwrap().all.push(cell.clone());

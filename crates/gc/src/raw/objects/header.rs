@@ -36,6 +36,13 @@ use crate::raw::memory::address::Raw;
 #[repr(transparent)]
 pub struct Header(AtomicU64);
 
+/// Says nothing: what it holds is the heap's.
+impl std::fmt::Debug for Header {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("..")
+    }
+}
+
 /// A header's bits, taken out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Word(pub(crate) u64);

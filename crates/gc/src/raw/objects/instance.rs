@@ -189,7 +189,7 @@ const MAX_SLOTS: usize = 8192;
 const MAX_PLAIN: usize = MAX_FIXED_BYTES / 8;
 
 /// Why a dynamic class was not defined.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClassError {
     /// Two fields have this name.

@@ -227,7 +227,7 @@ mod tests {
                     let mut m = m.scope();
                     let text = m.alloc_str(&i.to_string()).unwrap();
                     m[array][i].set(Some(m[text].as_object()));
-                    let key = m.upcast(text);
+                    let key = text.upcast(&m);
                     m.weak_map_insert(map, key, key).unwrap();
                 }
                 let global = m.static_root::<RefArray<Object>>("global");
@@ -235,7 +235,7 @@ mod tests {
                 let (root, weak) = (m.root(&m[array]), m.weak(&m[array]));
                 let pinned = m.pin(array);
                 for i in (0..100).filter(|i| i % 3 != 0) {
-                    m[array][i].set(None);
+                    m[array][i].clear();
                 }
                 m.collect();
                 assert!(m[array].as_object().raw().offset() >= skipped);

@@ -12,4 +12,5 @@ pub(crate) mod invalid;
 pub(crate) mod layout;
 pub(crate) mod object;
 pub(crate) mod plain;
+pub(crate) mod reference;
 pub(crate) mod slot;

@@ -15,8 +15,8 @@ use crate::raw::objects::layout::MAX_FIXED_BYTES;
 
 /// A type whose values live in a managed heap and are reached through references.
 ///
-/// `#[derive(Managed)]` is the way in. A managed struct is `#[repr(C)]`, begins with a
-/// [`Header`] (or with its superclass), and is only ever seen as `&T`, borrowed from
+/// `#[managed]` is the way in. A managed struct is `#[repr(C)]`, begins with a
+/// [`Header`] (or with its superclass), both of which the attribute adds, and is only ever seen as `&T`, borrowed from
 /// the [`Mutator`](crate::Mutator): valid until that mutator is next borrowed
 /// mutably, to allocate or to pass a safepoint.
 ///
@@ -30,7 +30,7 @@ use crate::raw::objects::layout::MAX_FIXED_BYTES;
 /// 5. The alignment is at most 8.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a managed class",
-    note = "add `#[derive(Managed)]` and `#[repr(C)]` to it, with `header: Header` as its first field"
+    note = "add `#[managed]` to the struct"
 )]
 pub unsafe trait Managed: Send + Sync + 'static {
     /// What the heap must know of the class.
@@ -44,6 +44,12 @@ pub unsafe trait Managed: Send + Sync + 'static {
     #[doc(hidden)]
     unsafe fn from_object<'m>(object: *const u8) -> &'m Self;
 
+    /// Whether this is the same object as another, be it seen as one of another class.
+    #[inline]
+    fn ptr_eq<T: Managed + ?Sized>(&self, other: &T) -> bool {
+        std::ptr::eq(self.as_object(), other.as_object())
+    }
+
     /// This object, its class forgotten.
     #[inline]
     fn as_object(&self) -> &Object {
@@ -53,7 +59,7 @@ pub unsafe trait Managed: Send + Sync + 'static {
     }
 }
 
-/// The values from which an instance is made; `#[derive(Managed)]` writes one for
+/// The values from which an instance is made; `#[managed]` writes one for
 /// each class (`NodeInit` for `Node`): references as [`Local`]s, everything else as
 /// itself.
 ///
@@ -139,6 +145,29 @@ owned_fields!([] String, [T: Send + Sync + 'static] Vec<T>, [T: Send + Sync + 's
     [T: Send + Sync + 'static] std::sync::Arc<T>, [T: Send + Sync + 'static] std::sync::Mutex<T>,
     [T: Send + Sync + 'static] Option<T>, [] &'static str);
 
+// SAFETY: as many as `COUNT` says lie behind one another, each as wide as its kind is, which is checked; or owned memory
+// that holds no slots.
+unsafe impl<F: Field, const N: usize> Field for [F; N] {
+    const KIND: FieldKind = F::KIND;
+    const COUNT: usize = match F::KIND {
+        FieldKind::Owned => 1,
+        kind => {
+            let bytes = match kind {
+                FieldKind::Plain(kind) => kind.bytes(),
+                _ => size_of::<u32>(),
+            };
+            assert!(size_of::<F>() == F::COUNT * bytes);
+            N * F::COUNT
+        }
+    };
+    type Init<'s> = [F::Init<'s>; N];
+
+    #[inline]
+    fn fill(init: Self::Init<'_>, filler: &Filler<'_>) -> Self {
+        init.map(|it| F::fill(it, filler))
+    }
+}
+
 /// Stands for a field marked `#[managed(owned)]`: Rust memory of any type.
 pub struct Owned<T>(std::marker::PhantomData<T>, std::convert::Infallible);
 
@@ -185,6 +214,8 @@ pub struct FieldDescriptor {
     pub kind: FieldKind,
     /// How many of that kind lie behind one another.
     pub count: usize,
+    /// The name of its Rust type.
+    pub type_name: fn() -> &'static str,
 }
 
 /// How the instances of a class are sized and traced.

@@ -7,6 +7,7 @@
 //! comes to point at a young one, marks the card of the slot for the next nursery
 //! collection.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
 
@@ -16,7 +17,8 @@ use crate::error::Invalidated;
 use crate::raw::memory::address::{Base, CARD, CARDS_START, GRANULE, NURSERY_END, REGION, Raw};
 use crate::raw::mutators::mutator::Local;
 use crate::raw::objects::barrier;
-use crate::raw::objects::object::{Field, Filler, Managed};
+use crate::raw::objects::object::{Field, Filler, Managed, Object};
+use crate::raw::objects::reference::{MayRefer, OptionalReference, Reference};
 
 /// An optional reference in a managed object.
 #[repr(transparent)]
@@ -99,17 +101,9 @@ fn try_load<T: Managed + ?Sized>(slot: &AtomicU32) -> Result<Option<&T>, Invalid
 /// Writes a slot that lies in a heap.
 #[inline]
 #[track_caller]
-fn store<T: Managed + ?Sized>(slot: &AtomicU32, target: Option<&T>) {
-    let raw = match target {
-        None => Raw::NULL,
-        Some(target) => {
-            let object = target.as_object();
-            if Base::of(slot) != Base::of(object) {
-                foreign_reference();
-            }
-            object.raw()
-        }
-    };
+fn store<T: Managed + ?Sized>(slot: &AtomicU32, target: impl MayRefer<T>) {
+    // SAFETY: the slot is borrowed from a mutator of its heap, which is at no safepoint meanwhile (H2).
+    let raw = unsafe { target.raw_in(Base::of(slot)) };
     slot.store(raw.0, Release);
     record(slot, raw);
 }
@@ -158,14 +152,21 @@ impl<T: Managed + ?Sized> Slot<T> {
         try_load(&self.raw)
     }
 
-    /// Makes the slot refer to an object, or to none.
+    /// Makes the slot refer to an object: `slot.set(&m[node])`, or of a local, `slot.set(node)`, which takes a
+    /// little longer. An option may be none.
     ///
     /// # Panics
     /// If the object belongs to another heap than the slot.
     #[inline]
     #[track_caller]
-    pub fn set(&self, target: Option<&T>) {
+    pub fn set(&self, target: impl OptionalReference<T>) {
         store(&self.raw, target);
+    }
+
+    /// Makes the slot refer to no object.
+    #[inline]
+    pub fn clear(&self) {
+        self.raw.store(0, Release);
     }
 
     /// Whether the slot refers to no object. An invalidated one is not null.
@@ -245,7 +246,7 @@ impl<T: Managed + ?Sized> Ref<T> {
     /// If the object belongs to another heap than the slot.
     #[inline]
     #[track_caller]
-    pub fn set(&self, target: &T) {
+    pub fn set(&self, target: impl Reference<T>) {
         store(&self.raw, Some(target));
     }
 }
@@ -267,14 +268,21 @@ impl<T: Managed + ?Sized> WeakSlot<T> {
         try_load(&self.raw)
     }
 
-    /// Makes the slot refer to an object, or to none.
+    /// Makes the slot refer to an object: `slot.set(&m[node])`, or of a local, `slot.set(node)`, which takes a
+    /// little longer. An option may be none.
     ///
     /// # Panics
     /// If the object belongs to another heap than the slot.
     #[inline]
     #[track_caller]
-    pub fn set(&self, target: Option<&T>) {
+    pub fn set(&self, target: impl OptionalReference<T>) {
         store(&self.raw, target);
+    }
+
+    /// Makes the slot refer to no object.
+    #[inline]
+    pub fn clear(&self) {
+        self.raw.store(0, Release);
     }
 }
 
@@ -315,6 +323,33 @@ impl<T: Managed + ?Sized> DependentSlot<T> {
     #[track_caller]
     pub(crate) fn set(&self, target: Option<&T>) {
         store(&self.raw, target);
+    }
+}
+
+/// A slot is shown as the name of its object (`Node#3`) and no further, so that cycles end.
+fn show(slot: &AtomicU32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match try_load::<Object>(slot) {
+        Ok(Some(object)) => fmt::Debug::fmt(object, f),
+        Ok(None) => f.write_str("null"),
+        Err(_) => f.write_str("invalid"),
+    }
+}
+
+impl<T: Managed + ?Sized> fmt::Debug for Slot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(&self.raw, f)
+    }
+}
+
+impl<T: Managed + ?Sized> fmt::Debug for Ref<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(&self.raw, f)
+    }
+}
+
+impl<T: Managed + ?Sized> fmt::Debug for WeakSlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(&self.raw, f)
     }
 }
 
@@ -371,17 +406,5 @@ unsafe impl<T: Managed + ?Sized> Field for DependentSlot<T> {
             raw: AtomicU32::new(init.map_or(0, |local| filler.raw(local).0)),
             target: PhantomData,
         }
-    }
-}
-
-// SAFETY: `N` slots behind one another.
-unsafe impl<T: Managed + ?Sized, const N: usize> Field for [Slot<T>; N] {
-    const KIND: FieldKind = FieldKind::Opt;
-    const COUNT: usize = N;
-    type Init<'s> = [Option<Local<'s, T>>; N];
-
-    #[inline]
-    fn fill(init: Self::Init<'_>, filler: &Filler<'_>) -> Self {
-        init.map(|local| Slot::fill(local, filler))
     }
 }

@@ -347,11 +347,15 @@ impl<'v, S> Traceable for StoppedHeap<'v, S> {
         match owed.filter(|it| it.admits(self.ground(), phase)) {
             Some(owed) => self.trace_for::<V, false, true>(phase, visitors, Some(owed)),
             None if V::STOPS => match phase.filter {
-                Filter::Follow => self.trace_for::<V, true, false>(phase, visitors, None),
+                Filter::Follow | Filter::Alone => {
+                    self.trace_for::<V, true, false>(phase, visitors, None)
+                }
                 _ => self.trace_for::<V, true, true>(phase, visitors, None),
             },
             None => match phase.filter {
-                Filter::Follow => self.trace_for::<V, false, false>(phase, visitors, None),
+                Filter::Follow | Filter::Alone => {
+                    self.trace_for::<V, false, false>(phase, visitors, None)
+                }
                 _ => self.trace_for::<V, false, true>(phase, visitors, None),
             },
         }
@@ -451,6 +455,16 @@ pub(crate) fn shown_traces(traces: &[Trace], wants: impl Fn(ClassId) -> bool) ->
     let all = traces.iter().zip(0..);
     all.map(|(&trace, class)| match class > 0 && wants(ClassId(class)) {
         true => trace.shown(),
+        false => trace,
+    })
+    .collect()
+}
+
+/// The trace words of all classes, with those whose objects are to be shown marked in a way that costs others nothing.
+pub(crate) fn watched_traces(traces: &[Trace], wants: impl Fn(ClassId) -> bool) -> Vec<Trace> {
+    let all = traces.iter().zip(0..);
+    all.map(|(&trace, class)| match class > 0 && wants(ClassId(class)) {
+        true => trace.watched(),
         false => trace,
     })
     .collect()
@@ -684,6 +698,20 @@ impl Mutator<'_> {
     /// not be marked again. Returns what `f` does; if it panics, the collection takes
     /// place all the same.
     pub fn inspect_and_collect<R>(&mut self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
+        self.inspect_in(false, f)
+    }
+
+    /// As [`inspect_and_collect`](Self::inspect_and_collect), for a collection that takes the place of one that would come
+    /// of itself before long: what it frees is swept as it is needed, and stays with the heap.
+    pub fn inspect_when_due<R>(&mut self, f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R) -> R {
+        self.inspect_in(true, f)
+    }
+
+    fn inspect_in<R>(
+        &mut self,
+        in_place: bool,
+        f: impl for<'v> FnOnce(&StoppedHeap<'v>) -> R,
+    ) -> R {
         let (heap, shared) = (self.heap, self.shared);
         let mut look = Look {
             look: Some(f),
@@ -693,6 +721,7 @@ impl Mutator<'_> {
             shared,
             Request {
                 check: Some(&mut look),
+                in_place,
                 ..Request::new(Kind::Full, Cause::Request)
             },
         );

@@ -50,7 +50,7 @@ pub(in crate::raw) type Brand<'v> = PhantomData<fn(&'v ()) -> &'v ()>;
 pub struct StoppedHeap<'v, S = Unmarked> {
     pub(in crate::raw) heap: &'v HeapInner,
     /// Made when somebody asks for them.
-    classes: OnceCell<Vec<ClassInfo>>,
+    classes: OnceCell<Arc<[ClassInfo]>>,
     pub(in crate::raw) traces: Vec<Trace>,
     mutators: Vec<Arc<MutatorShared>>,
     threads: Vec<String>,
@@ -144,6 +144,12 @@ impl<'v, S> StoppedHeap<'v, S> {
             traces: &self.traces,
             classes: &self.heap.classes,
         }
+    }
+
+    /// Returns the same list as before while the classes are the same, which so can be found out at once.
+    #[doc(hidden)]
+    pub fn shared_classes(&self) -> Arc<[ClassInfo]> {
+        self.heap.classes.infos()
     }
 
     pub(crate) fn heap(&self) -> &'v HeapInner {
@@ -280,10 +286,7 @@ impl<'v, S> HeapView for StoppedHeap<'v, S> {
     type Object = ObjectId<'v>;
 
     fn classes(&self) -> &[ClassInfo] {
-        self.classes.get_or_init(|| {
-            let classes = self.heap.classes.iter();
-            classes.map(|class| class.info.clone()).collect()
-        })
+        self.classes.get_or_init(|| self.heap.classes.infos())
     }
 
     fn class(&self, id: ClassId) -> &ClassInfo {

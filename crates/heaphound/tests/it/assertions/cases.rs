@@ -164,7 +164,7 @@ fn an_owner_that_nothing_reaches_owns_nothing_and_is_freed() {
         // Once said, it stands until the ownee dies.
         collect_and_expect(m, AssertionKind::OwnedBy, &[2]);
         assert_eq!(found.take(), []);
-        m[root].next.set(None);
+        m[root].next.clear();
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
     });
 }
@@ -200,7 +200,7 @@ fn an_owner_that_dies_first_leaves_its_ownee_unowned() {
             m.assert_owned_by(owner, ownee);
         }
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
-        m[keeper].next.set(None);
+        m[keeper].next.clear();
         collect_and_expect(m, AssertionKind::OwnedBy, &[2]);
         // A new owner takes over.
         let ownee = m[root].next.get().map(|it| m.local(it)).unwrap();
@@ -223,9 +223,9 @@ fn an_ownee_of_two_owners_needs_one() {
             m.assert_owned_by(b, ownee);
         }
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
-        m[a].next.set(None);
+        m[a].next.clear();
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
-        m[b].next.set(None);
+        m[b].next.clear();
         collect_and_expect(m, AssertionKind::OwnedBy, &[1]);
         let ownee = m[root].next.get().map(|it| m.local(it)).unwrap();
         set(m, other, b, ownee);
@@ -250,12 +250,12 @@ fn an_owner_within_another_owner_answers_for_its_own() {
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
         // The outer one reaches the leaf, but does not own it.
         set(m, other, outer, leaf);
-        m[inner].next.set(None);
+        m[inner].next.clear();
         collect_and_expect(m, AssertionKind::OwnedBy, &[2]);
         m.assert_owned_by(outer, leaf);
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
         // Through the inner one, which is an ownee on the way.
-        m[outer].other.set(None);
+        m[outer].other.clear();
         set(m, other, inner, leaf);
         m.retract_owned_by(inner, leaf);
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
@@ -336,7 +336,7 @@ fn what_was_taken_back_no_longer_stands() {
         }
         m.collect();
         let ownee = m[a].next.get().map(|it| m.root(it)).unwrap();
-        m[a].next.set(None);
+        m[a].next.clear();
         m[b].other.set(Some(&m[&ownee]));
         m.assert_owned_by(owner, &ownee);
         drop(ownee);
@@ -362,7 +362,7 @@ fn overlapping_owners<'a>(
         let m = &mut m.scope();
         let new = node(m, id);
         set(m, next, new, head);
-        m.assign(head, &m[new]);
+        m.set_local(head, &m[new]);
     }
     for at in 0..OWNERS {
         let m = &mut m.scope();
@@ -454,7 +454,7 @@ fn assertions_die_with_their_objects_though_the_memory_is_used_again() {
             m.collect();
             assert_eq!(found.take(), []);
             assert_eq!(m.violations().len(), 0);
-            (0..400).for_each(|at| m[all][at].set(None));
+            (0..400).for_each(|at| m[all][at].clear());
         }
     });
 }
@@ -482,7 +482,7 @@ fn assertions_follow_objects_that_move() {
         m.assert_all_dead();
         m.collect_nursery();
         for at in (0..COUNT).filter(|at| at % 200 > 0) {
-            m[all][at].set(None);
+            m[all][at].clear();
         }
         let kept: Vec<u64> = (0..COUNT as u64).step_by(200).collect();
         let asserted: Vec<u64> = (0..COUNT as u64).step_by(1000).collect();
@@ -629,7 +629,7 @@ fn ten_thousand_leaks_of_one_list_are_one_finding() {
             assert_eq!(more > 0, collection == 1 && known[0].objects < 10_000);
         }
         assert_eq!(heap.findings()[0].objects, 10_000);
-        m[keeper].next.set(None);
+        m[keeper].next.clear();
         m.collect();
         assert_eq!(m.violations().len(), 0);
     });

@@ -98,7 +98,7 @@ fn only_the_slots_that_count_share_an_object() {
         // It stands, and is told once; when it holds again, a new violation is new.
         m.collect();
         assert_eq!(found(), []);
-        m[ring].next.set(None);
+        m[ring].next.clear();
         m.collect();
         m.expecting()
             .message("by both")
@@ -185,7 +185,7 @@ fn what_was_asserted_dead_is_found_with_its_path() {
         // It stands, and is counted.
         m.collect();
         assert_eq!(found().len(), 0);
-        m[list].other.set(None);
+        m[list].other.clear();
         m.collect();
         assert_eq!(found().len(), 0);
     });
@@ -256,7 +256,7 @@ fn regions_nest() {
         let findings = found();
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!(paths(&findings[0]), ["static:keep → Node[] [1] → Node"]);
-        m[keep][1].set(None);
+        m[keep][1].clear();
         m.assert_all_dead();
         m.collect();
         // Held in the same way as the one before, it is the same finding once more.
@@ -319,7 +319,7 @@ fn a_shared_object_is_found_with_both_ways() {
             ]
         );
         // Two slots of one object are two, by the same classes and slots.
-        m[b].other.set(None);
+        m[b].other.clear();
         m.collect();
         assert_eq!(heap.findings()[0].collections, 1);
         m[a].other.set(Some(&m[shared]));
@@ -350,7 +350,7 @@ fn an_ownee_that_left_its_owner_is_found() {
         }
         m.collect();
         assert_eq!(found().len(), 0);
-        m[owner].next.get().unwrap().next.set(None);
+        m[owner].next.get().unwrap().next.clear();
         m.collect();
         let findings = found();
         assert_eq!(findings.len(), 1, "{findings:?}");
@@ -375,7 +375,7 @@ fn an_ownee_that_outlives_its_owner_is_found() {
         }
         m.collect();
         assert_eq!(found().len(), 0);
-        m.static_root::<Node>("other").set(m, None);
+        m.static_root::<Node>("other").clear(m);
         m.collect();
         let findings = found();
         assert_eq!(findings.len(), 1, "{findings:?}");

@@ -352,7 +352,7 @@ fn ownership_is_taken_back_in_linear_time() {
         }
         for (i, &new) in all.iter().enumerate() {
             m.retract_owned_by(owner, new);
-            m[owner][i].set(None);
+            m[owner][i].clear();
             if i % 2 == 0 {
                 m.assert_owned_by(owner, new);
                 m.retract_owned_by(owner, new);

@@ -394,7 +394,7 @@ impl Run {
             if round == 1 {
                 (5..count).for_each(|at| {
                     if at % 10 > 0 {
-                        m[all][at].set(None);
+                        m[all][at].clear();
                     }
                 });
             }
@@ -593,11 +593,11 @@ impl Run {
         let object = match sort {
             Sort::Base => {
                 let object = m.alloc(base()).unwrap();
-                m.upcast(object)
+                object.upcast(m)
             }
             Sort::Sub => {
                 let object = m.alloc(sub()).unwrap();
-                m.upcast(object)
+                object.upcast(m)
             }
             Sort::Lowest => {
                 let lowest = LowestInit {
@@ -605,7 +605,7 @@ impl Run {
                     weight: 1,
                 };
                 let object = m.alloc(lowest).unwrap();
-                m.upcast(object)
+                object.upcast(m)
             }
             Sort::Holder => {
                 let holder = HolderInit {
@@ -614,7 +614,7 @@ impl Run {
                     map: None,
                 };
                 let object = m.alloc(holder).unwrap();
-                let held = m.upcast(object);
+                let held = object.upcast(m);
                 let mut m = m.scope();
                 let map = m.alloc_weak_map::<Object, Object>().unwrap();
                 m[object].map.set(Some(&m[map]));

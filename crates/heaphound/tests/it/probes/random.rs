@@ -89,7 +89,7 @@ fn a_map_in_a_dead_map_holds_values_only_while_their_keys_live() {
             let mut m = m.scope();
             let [outer, inner] = [(); 2].map(|()| m.alloc_weak_map::<Node, Object>().unwrap());
             let [dead_key, value] = [2, 3].map(|id| new_node(&mut m, id));
-            let (held, last) = (m.upcast(inner), m.upcast(value));
+            let (held, last) = (inner.upcast(&m), value.upcast(&m));
             m.weak_map_insert(outer, live_key, held).unwrap();
             m.weak_map_insert(inner, dead_key, last).unwrap();
             (m.weak(&m[outer]), m.weak(&m[value]))
@@ -184,7 +184,7 @@ fn check_large(heap: &Heap, dice: &mut Dice) -> TestCaseResult {
     // So that not everything has the same predecessor.
     let kept = m[array][COUNT - 1].get().map(|node| m.local(node)).unwrap();
     for place in (0..COUNT).filter(|place| place % 7 > 0) {
-        m[array][place].set(None);
+        m[array][place].clear();
     }
     for collects in [false, true, false] {
         let array = m.weak(&m[array]);
@@ -427,7 +427,7 @@ impl HeapPlan {
             let map_at = |number: usize| maps[number % maps.len()];
             // Maps in maps: what one holds depends on what another does.
             let value = match value % 2 {
-                0 => m.upcast(map_at(value / 2)),
+                0 => map_at(value / 2).upcast(&m),
                 _ => at(value),
             };
             m.weak_map_insert(map_at(map), at(key), value).unwrap();
@@ -469,7 +469,7 @@ impl ObjectPlan {
         match (self.sort, before) {
             (Sort::Array, _) => {
                 let array = m.alloc_refs::<Object>(len).unwrap();
-                m.upcast(array)
+                array.upcast(m)
             }
             (Sort::Wide, Some(held)) => {
                 let wide = WideInit {
@@ -480,11 +480,11 @@ impl ObjectPlan {
                     id: -(number as i16),
                 };
                 let wide = m.alloc(wide).unwrap();
-                m.upcast(wide)
+                wide.upcast(m)
             }
             (Sort::Node | Sort::Wide, _) => {
                 let node = new_node(m, number as u32);
-                m.upcast(node)
+                node.upcast(m)
             }
             (Sort::Weakling, _) => {
                 let weakling = WeaklingInit {
@@ -494,11 +494,11 @@ impl ObjectPlan {
                     letter: char::from(b'a' + number as u8),
                 };
                 let weakling = m.alloc(weakling).unwrap();
-                m.upcast(weakling)
+                weakling.upcast(m)
             }
             (Sort::Map, _) => {
                 let map = m.alloc_weak_map::<Object, Object>().unwrap();
-                m.upcast(map)
+                map.upcast(m)
             }
             (Sort::Dynamic | Sort::DynamicSub, _) => {
                 let is_sub = matches!(self.sort, Sort::DynamicSub);
@@ -508,15 +508,15 @@ impl ObjectPlan {
                 if is_sub {
                     m[instance].set_plain(1, number as f64);
                 }
-                m.upcast(instance)
+                instance.upcast(m)
             }
             (Sort::Text, _) => {
                 let text = m.alloc_str(&"ä".repeat(number)).unwrap();
-                m.upcast(text)
+                text.upcast(m)
             }
             (Sort::Plain, _) => {
                 let array = m.alloc_plain(len, len as u16).unwrap();
-                m.upcast(array)
+                array.upcast(m)
             }
         }
     }

@@ -283,7 +283,7 @@ fn run(seed: u64, collector: Collector, threads: usize, zeal: u32, by_hand: bool
                             m.weak_map_insert(map, y, z).unwrap();
                         }
                     }
-                    _ => m[x].a.set(None),
+                    _ => m[x].a.clear(),
                 }
             }
             for _ in 0..3 {

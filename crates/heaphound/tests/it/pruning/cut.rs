@@ -185,7 +185,7 @@ fn what_hung_on_a_pruned_object_too_is_never_said_to_be_dead() {
             dropped.note(Event::Finalized(7));
         });
         assert!(!heap.pruned().is_empty());
-        second.set(&m, None);
+        second.clear(&m);
         m.collect();
         m.collect();
         // Without pruning it would be alive: the holder has the thing, which has the part.
@@ -207,7 +207,7 @@ fn what_a_cut_reference_led_to_is_never_said_to_be_dead() {
         let root = m.static_root::<Holder>("root");
         assert!(root.get(&m).unwrap().stale.try_get().is_ok());
         let weak = m.weak(second.get(&m).unwrap());
-        second.set(&m, None);
+        second.clear(&m);
         m.collect();
         let holder = root.get(&m).unwrap();
         let it = holder.stale.get().unwrap();
@@ -288,7 +288,7 @@ fn a_cut_slot_is_not_null_and_can_be_overwritten() {
             let it = cut_holder(&m);
             assert!(ptr::eq(it.stale.get().unwrap(), it.used.get().unwrap()));
             assert!(ptr::eq(it.weak.get().unwrap(), it.used.get().unwrap()));
-            it.stale.set(None);
+            it.stale.clear();
             assert!(it.stale.get().is_none() && it.stale.is_null());
             assert!(it.stale.compare_and_set(None, it.used.get()));
         });
@@ -351,7 +351,7 @@ fn drops_and_finalizers_of_what_was_pruned_run_unless_it_is_strict() {
             assert_eq!((it.number, it.next.get().unwrap().number), (1, 1001));
             // The reference that was cut stays so, whatever the object does.
             check_pruned(root.get(&m).unwrap().stale.try_get());
-            revived.set(&m, None);
+            revived.clear(&m);
             m.collect();
             let events = log.take();
             assert_eq!(events.len(), 2, "{events:?}");
@@ -373,7 +373,7 @@ fn a_finalizer_may_meet_a_cut_reference() {
             assert_eq!(m[it].used.get().unwrap().number, 2);
             seen.note(Event::Finalized(9));
         });
-        m.static_root::<Holder>("root").set(&m, None);
+        m.static_root::<Holder>("root").clear(&m);
         m.collect();
         assert_eq!(heap.stats().panicked_finalizers, 0);
         assert_eq!(log.take(), vec![Event::Finalized(9)]);

@@ -406,19 +406,19 @@ impl Run<'_> {
         Ok(match self.dice.below(12) {
             0 => {
                 let made = m.alloc(LeafInit { value })?;
-                m.upcast(made)
+                made.upcast(m)
             }
             1 => {
                 let (tally, extra) = (tally(), b);
                 self.account.droppable += 1;
                 let made = m.alloc(SpecialInit { pair, tally, extra })?;
-                m.upcast(made)
+                made.upcast(m)
             }
             2 => {
                 let mut slots = [None; Wide::SLOTS];
                 (slots[0], slots[Wide::SLOTS - 1]) = (a, b);
                 let made = m.alloc(WideInit { value, slots })?;
-                m.upcast(made)
+                made.upcast(m)
             }
             3 => {
                 let init = OwnerInit {
@@ -430,7 +430,7 @@ impl Run<'_> {
                 };
                 self.account.droppable += 1;
                 let made = m.alloc(init)?;
-                m.upcast(made)
+                made.upcast(m)
             }
             4 if let Some(target) = a => {
                 let made = m.alloc(AnchorInit {
@@ -438,18 +438,18 @@ impl Run<'_> {
                     target,
                     other: b,
                 })?;
-                m.upcast(made)
+                made.upcast(m)
             }
             5 | 6 => {
                 let len = 1 + self.dice.below(40);
                 let array = m.alloc_refs::<Object>(len)?;
                 m[array][0].set(a.map(|a| &m[a]));
                 m[array][len - 1].set(b.map(|b| &m[b]));
-                m.upcast(array)
+                array.upcast(m)
             }
             7 => {
                 let made = m.alloc_str(&format!("text № {value}"))?;
-                m.upcast(made)
+                made.upcast(m)
             }
             8 => {
                 let sub = self.dice.below(2) == 0;
@@ -462,15 +462,15 @@ impl Run<'_> {
                 m[made][0].set(a.map(|a| &m[a]));
                 m[made][1].set(b.map(|b| &m[b]));
                 m[made].set_plain::<u64>(0, value);
-                m.upcast(made)
+                made.upcast(m)
             }
             9 => {
                 let made = m.alloc_weak_map::<Object, Object>()?;
-                m.upcast(made)
+                made.upcast(m)
             }
             _ => {
                 let made = m.alloc(pair)?;
-                m.upcast(made)
+                made.upcast(m)
             }
         })
     }
@@ -482,14 +482,14 @@ impl Run<'_> {
         let place = BEATEN + self.dice.below(STATICS - BEATEN);
         let head = self.statics[place].try_get(m)?.map(|it| m.local(it));
         let load = m.alloc_refs::<Object>(self.plan.leaks / 4)?;
-        let load = m.upcast(load);
+        let load = load.upcast(m);
         self.serial += 1;
         let node = m.alloc(PairInit {
             value: self.serial,
             left: head,
             right: Some(load),
         })?;
-        let node = m.upcast(node);
+        let node = node.upcast(m);
         self.statics[place].set(m, Some(&m[node]));
         Ok(())
     }
@@ -705,12 +705,12 @@ impl Run<'_> {
             3 if !locals.is_empty() => {
                 let local = locals[pick % locals.len()];
                 if let Some(it) = self.walk(m, locals)? {
-                    m.assign(local, it);
+                    m.set_local(local, it);
                 }
             }
             4 => {
                 let place = self.place_to_write();
-                self.statics[place].set(m, None);
+                self.statics[place].clear(m);
             }
             5 => m.set_thread_object(self.walk(m, locals)?),
             _ => {
@@ -774,7 +774,7 @@ impl Run<'_> {
         self.serial += 1;
         let value = self.serial;
         let leaf = m.alloc(LeafInit { value: !value })?;
-        let left = Some(m.upcast(leaf));
+        let left = Some(leaf.upcast(m));
         let pair = m.alloc(PairInit {
             value,
             left,
@@ -791,7 +791,7 @@ impl Run<'_> {
         let pair = Some(m[pair].as_object());
         match self.dice.below(4) {
             0 => slot.set(pair),
-            1 => slot.set(None),
+            1 => slot.clear(),
             _ => {
                 guard(|| slot.compare_and_set(before, pair))?;
             }
@@ -809,7 +809,7 @@ impl Run<'_> {
         m.set_thread_object::<Object>(None);
         for _ in 0..4 {
             for place in self.statics.iter().chain(&self.saved) {
-                place.set(m, None);
+                place.clear(m);
             }
             m.collect();
         }

@@ -87,7 +87,7 @@ fn a_rule_does_not_take_what_was_cut_for_null() {
                 finding[0].message
             );
             // What is written there instead can be read.
-            cut_holder(&m).stale.set(None);
+            cut_holder(&m).stale.clear();
             let text = "rule r: assertion(forall Holder x: x.stale != null)";
             assert_eq!(found(&mut m, &heap, text), ["r"]);
         });
@@ -343,7 +343,7 @@ fn what_ought_to_be_dead_is_told_though_it_is_pruned_at_once() {
                     for it in [&part, &alone] {
                         let m = m.scope();
                         let dead = m.local(it.get(&m).unwrap());
-                        it.set(&m, None);
+                        it.clear(&m);
                         m.assert_dead(dead);
                     }
                 }
@@ -452,7 +452,7 @@ fn holders_that_move_keep_what_was_cut() {
                 let all = all.get(&m).unwrap();
                 (0..MANY)
                     .filter(|at| at % 100 != 0)
-                    .for_each(|at| all[at].set(None));
+                    .for_each(|at| all[at].clear());
             }
             let mut moved = 0;
             for _ in 0..6 {

@@ -799,6 +799,49 @@ fn a_rule_is_checked_where_it_stands_when_it_is_due() {
     assert!((1..200).contains(&checked), "{checked}");
 }
 
+/// The loop that marks shows objects in one way if there were few to show the last time, and in another
+/// if there were many.
+#[test]
+fn what_breaks_a_rule_is_found_among_few_objects_and_among_many() {
+    const NODES: u32 = 2_000;
+    for threads in [1, 2] {
+        let heap = Heap::builder().collector_threads(threads).log(false);
+        let heap = heap.build().unwrap();
+        let mut m = heap.attach("main").unwrap();
+        let all = m.alloc_refs::<Node>(NODES as usize).unwrap();
+        for id in 0..NODES {
+            let mut m = m.scope();
+            let node = node(&mut m, id, 0);
+            m[all][id as usize].set(Some(&m[node]));
+        }
+        let late = m.alloc(LateInit { value: 0 }).unwrap();
+        let relations = ["", "reach[all](x) -> ", "!reach[/all](x) -> "];
+        // Few, few, many, many, few.
+        for (number, of_late) in [true, true, false, false, true].into_iter().enumerate() {
+            for relation in relations {
+                let text = match of_late {
+                    true => format!("assertion(forall Late x: {relation} x.value < 1)"),
+                    false => format!("assertion(forall Node x: {relation} x.data < 1)"),
+                };
+                let mut rule = Deal::new(text.clone()).bind(&m, "all", all);
+                assert!(rule.check(&mut m).unwrap().is_empty(), "{text}");
+                let broken = NODES as usize / 3;
+                m[late].value.set(1);
+                m[all][broken].get().unwrap().data.set(1);
+                let found = rule.check(&mut m).unwrap();
+                let objects: usize = found.iter().map(|it| it.objects.len()).sum();
+                // What is late is not in the array, and reached without it.
+                let expected = !of_late || relation.is_empty();
+                assert_eq!(objects, expected as usize, "{number}: {text}: {found:?}");
+                m[late].value.set(0);
+                m[all][broken].get().unwrap().data.set(0);
+                let marked = heap.stats().history.back().unwrap().marked_objects;
+                assert_eq!(marked, NODES as usize + 2);
+            }
+        }
+    }
+}
+
 #[test]
 fn rules_and_assertions_share_a_collection() {
     for collector in COLLECTORS {
@@ -1255,7 +1298,7 @@ fn a_whole_file_is_checked_registered_and_asked() {
         assert!(told.lock().unwrap().is_empty());
         // A third one breaks all of them but one, and the last is let go by its owner.
         let _other = node(&mut m, 3, -7);
-        m[first].next.set(None);
+        m[first].next.clear();
         m.collect();
         m.collect();
         let told = std::mem::take(&mut *told.lock().unwrap());

@@ -476,7 +476,7 @@ fn labels_and_hosts_are_left_behind_by_objects_that_move() {
         }
         m.collect_nursery();
         for at in 0..COUNT {
-            m[all][at].set(None);
+            m[all][at].clear();
         }
         let last = {
             let last = m[first].next.get().expect("many follow");

@@ -135,7 +135,7 @@ fn act(m: &mut Mutator<'_>, all: Local<'_, RefArray<Node>>, dice: &mut Dice) {
                 a.any.set(object);
             }
         }
-        9 => m[all][at].set(None),
+        9 => m[all][at].clear(),
         10 => {
             if let Some(a) = m[all][at].get() {
                 m.assert_unshared(m.local(a));

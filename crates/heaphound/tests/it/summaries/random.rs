@@ -208,7 +208,7 @@ fn a_large_heap_is_counted_alike_by_one_and_by_four() {
                     0 => it.any.set(Some(m[text].as_object())),
                     1 => it.any.set(Some(m[array].as_object())),
                     2 => it.any.set(other(3).map(Managed::as_object)),
-                    _ => it.any.set(None),
+                    _ => it.any.clear(),
                 }
                 assert!(it.number < COUNT as u32);
             }
@@ -308,7 +308,7 @@ fn an_array_that_outlives_those_who_went_through_it_raises_no_degree() {
         }
         m.collect();
         m.collect();
-        m[array][3].set(None);
+        m[array][3].clear();
         m.collect();
         m.collect();
         let seen = seen.lock().unwrap();
@@ -398,7 +398,7 @@ fn a_class_that_comes_late_or_goes_is_counted_while_it_is_there() {
             .or(before.class("RefArray<Object>"));
         let array = array.expect("arrays have a class").id;
         assert_eq!(before.slots.of(array).next(), there.slots.of(array).next());
-        (0..3).for_each(|at| m[kept][at].set(None));
+        (0..3).for_each(|at| m[kept][at].clear());
         m.collect();
         m.collect();
         let gone = heap.summary().unwrap();

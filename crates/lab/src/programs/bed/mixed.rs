@@ -332,7 +332,7 @@ impl<'m> Container<'m> {
             }
             Self::List(list) => {
                 let value = product(&mut m, 0);
-                let value = m.upcast(value);
+                let value = value.upcast(&m);
                 let at = dice.index(m[list].count.get() as usize);
                 m[list].items.get()[at].set(Some(&m[value]));
             }
@@ -370,7 +370,7 @@ impl List {
 
     fn push<T: Managed>(m: &mut Mutator<'_>, list: Local<'_, Self>, value: Local<'_, T>) {
         let mut m = m.scope();
-        let value = m.upcast(value);
+        let value = value.upcast(&m);
         let count = m[list].count.get() as usize;
         let items = m.local(m[list].items.get());
         if count == m[items].len() {
@@ -383,7 +383,7 @@ impl List {
 
     fn pop(&self) {
         let last = self.count.get() - 1;
-        self.items.get()[last as usize].set(None);
+        self.items.get()[last as usize].clear();
         self.count.set(last);
     }
 }

@@ -200,7 +200,7 @@ impl Engine<'_> {
         let mut slot = &node.tokens;
         while let Some(token) = slot.get() {
             if token.next.is_null() {
-                slot.set(None);
+                slot.clear();
                 node.waiting.set(node.waiting.get() - 1);
                 self.retract(m, token.fact.get());
                 return;
@@ -223,8 +223,8 @@ impl Engine<'_> {
             next.before.set(before);
         }
         // Another fact may still wait that is retracted next.
-        fact.before.set(None);
-        fact.next.set(None);
+        fact.before.clear();
+        fact.next.clear();
         memory.count.set(memory.count.get() - 1);
     }
 }

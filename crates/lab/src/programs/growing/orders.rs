@@ -112,12 +112,12 @@ impl Office<'_> {
         let customer = match self.random.below(PEOPLE) {
             0 => {
                 let person = m.alloc(PersonInit { card: number, name });
-                m.upcast(person.expect("room"))
+                person.expect("room").upcast(m)
             }
             _ => {
                 let tax_number = number;
                 let company = m.alloc(CompanyInit { tax_number, name });
-                m.upcast(company.expect("room"))
+                company.expect("room").upcast(m)
             }
         };
         let goods = format!("{} of {}", 1 + number % 9, number % 1_000);

@@ -31,7 +31,7 @@ pub(super) fn run(m: &mut Mutator<'_>, scale: usize) -> Result<u64, OutOfMemory>
         let mut m = m.scope();
         let mut compiler = Compiler::new(&mut m)?;
         compiler.compile(&mut m, &sources, &mut checksum)?;
-        m.static_root::<Batch>("batch").set(&m, None);
+        m.static_root::<Batch>("batch").clear(&m);
     }
     Ok(checksum.value())
 }
@@ -280,7 +280,7 @@ impl<'s> Compiler<'s> {
         loop {
             f(self, &mut m.scope(), class)?;
             match m[class].next.get() {
-                Some(next) => m.assign(class, next),
+                Some(next) => m.set_local(class, next),
                 None => return Ok(()),
             }
         }
@@ -330,7 +330,7 @@ impl<'s> Compiler<'s> {
             value,
             name,
         })?;
-        m.assign(self.token, &m[token]);
+        m.set_local(self.token, &m[token]);
         Ok(())
     }
 

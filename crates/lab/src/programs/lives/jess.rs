@@ -183,7 +183,7 @@ fn compile<'a>(m: &mut Mutator<'a>, text: &str) -> Made<'a, Rule> {
         let words = m.alloc_refs::<Value>(3 * LENGTH)?;
         let lexeme = m.local(&m[lexemes]);
         for at in 0..3 * LENGTH {
-            m.assign(lexeme, m[lexeme].next.get().expect("as many as letters"));
+            m.set_local(lexeme, m[lexeme].next.get().expect("as many as letters"));
             let number = m[lexeme].text.get().parse().expect("a number");
             let value = m.alloc(ValueInit { number })?;
             m[words][at].set(Some(&m[value]));
@@ -265,7 +265,7 @@ fn solve<'a>(m: &mut Mutator<'a>, rule: Local<'_, Rule>) -> Made<'a, Memory> {
                         let token = m.local(m[one].token.get());
                         join(&mut m, rule, pattern, Some(token), facts, joined)?;
                         let next = m[one].next.get();
-                        next.inspect(|it| m.assign(one, it));
+                        next.inspect(|it| m.set_local(one, *it));
                         cell = next.map(|_| one);
                     }
                 }
@@ -316,7 +316,7 @@ fn join(
             m[joined].count.set(m[joined].count.get() + 1);
         }
         let next = m[one].next.get();
-        next.inspect(|it| m.assign(one, it));
+        next.inspect(|it| m.set_local(one, *it));
         list = next.map(|_| one);
     }
     Ok(())

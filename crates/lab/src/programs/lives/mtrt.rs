@@ -237,7 +237,7 @@ fn divide(m: &mut Mutator<'_>, at: Local<'_, OctNode>, depth: usize) -> Result<(
         m[children][octant].set(Some(&m[child]));
     }
     let mut list = m[at].spheres.get().map(|it| m.local(it));
-    m[at].spheres.set(None);
+    m[at].spheres.clear();
     m[at].children.set(Some(&m[children]));
     while let Some(one) = list {
         let sphere = m.local(m[one].sphere.get());

@@ -332,7 +332,7 @@ impl Terminal<'_> {
             m[order].lines.get()[at].set(Some(&m[line]));
             let cents = m[total].cents + m[line].amount.get().cents;
             let sum = amount(&mut m, cents)?;
-            m.assign(total, &m[sum]);
+            m.set_local(total, &m[sum]);
         }
         m[order].total.set(Some(&m[total]));
         Ok(m[total].cents)

@@ -81,7 +81,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
         let text = m.alloc_str(&text).expect("room");
         let summary = m.alloc(SummaryInit { text }).expect("room");
         last.set(&m, Some(&m[summary]));
-        current.set(&m, None);
+        current.clear(&m);
     }
     outcome
 }

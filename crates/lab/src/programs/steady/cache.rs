@@ -118,7 +118,7 @@ impl Cache {
             Some(older) => older.newer.set(newer),
             None => self.oldest.set(newer),
         }
-        cached.newer.set(None);
-        cached.older.set(None);
+        cached.newer.clear();
+        cached.older.clear();
     }
 }

@@ -113,7 +113,7 @@ impl Build<'_> {
         let nodes = NODES * self.scale / 2 + self.random.below(NODES * self.scale);
         let tree = self.parse(m, nodes);
         m[self.compiler].file.set(Some(&m[tree]));
-        m[self.compiler].scope.set(None);
+        m[self.compiler].scope.clear();
         self.resolve(&mut m.scope(), tree);
         let code = self.generate(m, nodes);
         let mut sum = 0u64;
@@ -124,8 +124,8 @@ impl Build<'_> {
         }
         self.outcome.note(sum);
         self.export(m, file);
-        m[self.compiler].file.set(None);
-        m[self.compiler].scope.set(None);
+        m[self.compiler].file.clear();
+        m[self.compiler].scope.clear();
     }
 
     /// Returns a name; most are of few words.
@@ -237,7 +237,7 @@ impl Build<'_> {
             let made = m.alloc(InstructionInit { code, next: None });
             let made = made.expect("room");
             m[last].next.set(Some(&m[made]));
-            m.assign(last, &m[made]);
+            m.set_local(last, &m[made]);
         }
         first
     }

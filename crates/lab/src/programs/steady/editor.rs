@@ -114,7 +114,7 @@ fn open(m: &mut Mutator<'_>, editor: Local<'_, Editor>, scale: usize, random: &m
     let path = m.alloc_str(&format!("file {count}")).expect("room");
     let document = m.alloc(DocumentInit { path, lines }).expect("room");
     m[editor].document.set(Some(&m[document]));
-    m[editor].undo.get().iter().for_each(|edit| edit.set(None));
+    m[editor].undo.get().iter().for_each(|edit| edit.clear());
 }
 
 fn edit(m: &mut Mutator<'_>, editor: Local<'_, Editor>, random: &mut Random) {
@@ -143,7 +143,7 @@ fn undo_one(m: &Mutator<'_>, editor: Local<'_, Editor>) {
     let slot = &undo[last as usize % undo.len()];
     if let (Some(edit), Some(document)) = (slot.get(), editor.document.get()) {
         document.lines.get()[edit.line as usize].set(edit.before.get());
-        slot.set(None);
+        slot.clear();
         editor.edits.set(last);
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
         let body = variable;
         let closure = m.alloc(ClosureInit { body, environment }).expect("room");
         let outer = m[image].globals.get().map(|it| m.local(it));
-        let value = m.upcast(closure);
+        let value = closure.upcast(&m);
         let bound = m.alloc(EnvironmentInit {
             variable,
             value,
@@ -94,7 +94,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
 
 fn number<'a>(m: &mut Mutator<'a>, value: i64) -> Local<'a, Object> {
     let number = m.alloc(NumberInit { value }).expect("room");
-    m.upcast(number)
+    number.upcast(m)
 }
 
 fn cons<'a>(
@@ -181,7 +181,7 @@ fn remember(m: &mut Mutator<'_>, image: Local<'_, Image>, size: u64) -> u64 {
         HashTable::insert(&mut m, table, at, number);
     }
     let last = m[table].get::<Number>(size - 1).map_or(0, |it| it.value);
-    m[image].remembered.set(None);
+    m[image].remembered.clear();
     last as u64
 }
 
@@ -201,7 +201,7 @@ fn apply(m: &mut Mutator<'_>, image: Local<'_, Image>, size: u64) -> u64 {
                 outer: Some(outer),
             });
             let bound = bound.expect("room");
-            m.assign(environment, &m[bound]);
+            m.set_local(environment, &m[bound]);
         }
         let mut found = Some(&m[environment]);
         while let Some(bound) = found.filter(|it| it.variable != call % 20) {

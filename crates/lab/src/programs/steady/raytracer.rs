@@ -171,7 +171,7 @@ fn divide(m: &mut Mutator<'_>, at: Local<'_, OctNode>, depth: usize) {
         m[children][octant].set(Some(&m[child]));
     }
     let mut listed = m[at].spheres.get().map(|it| m.local(it));
-    m[at].spheres.set(None);
+    m[at].spheres.clear();
     m[at].children.set(Some(&m[children]));
     while let Some(one) = listed {
         let sphere = m.local(m[one].sphere.get());

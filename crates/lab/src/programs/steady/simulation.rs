@@ -108,7 +108,7 @@ fn remember(m: &mut Mutator<'_>, visitor: Local<'_, Visitor>, time: u64) {
         last = last.and_then(|it| it.next.get());
     }
     if let Some(last) = last {
-        last.next.set(None);
+        last.next.clear();
     }
 }
 

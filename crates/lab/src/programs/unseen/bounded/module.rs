@@ -37,7 +37,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
                 each(&mut m);
             }
         }
-        module.set(&m, None);
+        module.clear(&m);
     }
     outcome
 }

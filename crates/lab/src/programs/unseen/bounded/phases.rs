@@ -24,7 +24,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
     let phase = m.static_root::<Object>("phase");
     for round in 0..work.rounds {
         if round % PHASE == 0 {
-            phase.set(&m, None);
+            phase.clear(&m);
         }
         for _ in 0..MADE * work.scale {
             if round % PHASE >= GROWS {
@@ -61,7 +61,7 @@ fn read<'a>(
     let next = before.map(|it| m.local(m[it].downcast::<Row>().expect("a list")));
     let text = m.local(&m[text]);
     let row = m.alloc(RowInit { number, text, next }).expect("room");
-    m.upcast(row)
+    row.upcast(m)
 }
 
 /// Returns a tree with one node more.
@@ -80,7 +80,7 @@ fn index<'a>(
     };
     let node = m.alloc(init).expect("room");
     let Some(root) = before else {
-        return m.upcast(node);
+        return node.upcast(m);
     };
     let mut at = m[root].downcast::<IndexNode>().expect("a tree");
     loop {
@@ -109,5 +109,5 @@ fn add_up<'a>(
     let label = m.local(&m[label]);
     let total = m.alloc(TotalInit { label }).expect("room");
     HashTable::insert(m, table, key, total);
-    m.upcast(table)
+    table.upcast(m)
 }

@@ -52,7 +52,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
             outcome.note(ride.stops.get().map_or(0, |it| it.at));
             ended = ride.next.get();
         }
-        m[ending][round % LONGEST].set(None);
+        m[ending][round % LONGEST].clear();
         write_lines(&mut m, LINES * work.scale, &mut outcome);
         each(&mut m);
     }

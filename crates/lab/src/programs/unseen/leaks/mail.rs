@@ -96,7 +96,7 @@ impl MessageLog {
             chunk = chunk.and_then(|it| it.before.get());
         }
         if let Some(last) = chunk {
-            last.before.set(None);
+            last.before.clear();
         }
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn run(m: &mut Mutator<'_>, work: &Work, each: Each<'_>) -> Outcome {
             m[auditor].trail.set(Some(&m[record.expect("room")]));
         }
         if round % WRITTEN == WRITTEN - 1 && !work.leak {
-            m[auditor].trail.set(None);
+            m[auditor].trail.clear();
         }
         each(&mut m);
     }

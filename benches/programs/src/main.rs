@@ -1,0 +1,254 @@
+//! Known programs on our heap, and as they are written with `Rc<RefCell>`.
+//!
+//! Ours are the examples of the library, as they stand there. Every measurement is a ratio inside one run: both sides in turn,
+//! round by round, medians. What casts take is counted in instructions by callgrind, which knows the file of inlined code.
+
+#[path = "../../../crates/heaphound/examples/deltablue.rs"]
+mod deltablue;
+#[path = "../../../crates/heaphound/examples/gcbench.rs"]
+mod gcbench;
+#[path = "../../../crates/heaphound/examples/lisp.rs"]
+mod lisp;
+mod rc {
+    pub mod gcbench;
+    pub mod richards;
+}
+#[path = "../../../crates/heaphound/examples/richards.rs"]
+mod richards;
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+use std::rc::Rc;
+use std::time::Instant;
+
+use clap::Parser;
+use heaphound::collections::{GcHashMap, GcVec, MapMut, VecMut};
+use heaphound::{Collector, Heap, Mutator, Slot, managed};
+
+/// Known programs on our heap and with `Rc<RefCell>`.
+#[derive(Parser)]
+#[command(name = "programs", version)]
+struct Options {
+    /// Rounds to take medians of.
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Prints rows of `id` and `measured` as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Runs one program once, for a profiler: deltablue or lisp.
+    #[arg(long, value_name = "PROGRAM")]
+    once: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    if let Some(program) = &options.once {
+        once(program);
+        return ExitCode::SUCCESS;
+    }
+    let mut rows = Vec::new();
+    let mut row = |id: &str, goal: &str, measured: Option<f64>| {
+        if !options.json {
+            match measured {
+                Some(it) => println!("{id:34} {it:8.2}   {goal}"),
+                None => println!("{id:34}        -   {goal}"),
+            }
+        }
+        if let Some(it) = measured {
+            rows.push(serde_json::json!({ "id": id, "measured": it }));
+        }
+    };
+    for (name, collector) in [
+        ("marksweep", Collector::MarkSweep),
+        ("gen", Collector::Generational),
+    ] {
+        let ratio = ratio(
+            options.rounds,
+            || on_heap(collector, |m| {
+                black_box(gcbench::run(m).expect("room"));
+            }),
+            || {
+                black_box(rc::gcbench::run());
+            },
+        );
+        row(&format!("programs.gcbench.{name}.vs_rc"), "<= 0.45", Some(ratio));
+    }
+    let richards = ratio(
+        options.rounds,
+        || on_heap(Collector::MarkSweep, |m| {
+            for _ in 0..100 {
+                assert_eq!(richards::run(m).expect("room"), (2322, 928));
+            }
+        }),
+        || {
+            for _ in 0..100 {
+                assert_eq!(rc::richards::run(), (2322, 928));
+            }
+        },
+    );
+    row("programs.richards.vs_rc", "<= 0.95", Some(richards));
+    let casts = ["deltablue", "lisp"].map(casts_pct);
+    for (name, share) in ["deltablue", "lisp"].into_iter().zip(casts) {
+        row(&format!("programs.{name}.casts_pct"), "", share);
+    }
+    let most = casts.into_iter().flatten().reduce(f64::max);
+    row("programs.casts_pct", "<= 5", most);
+    row("programs.hashmap.vs_std", "<= 1.3", Some(hashmap(options.rounds)));
+    row("programs.iterate.vs_array", "<= 1.05", Some(iterate(options.rounds)));
+    if options.json {
+        println!("{}", serde_json::Value::Array(rows));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs something on a new heap with room enough.
+fn on_heap(collector: Collector, f: impl FnOnce(&mut Mutator<'_>)) {
+    let builder = Heap::builder().max_bytes(1 << 30).collector(collector);
+    let heap = builder.build().expect("address space");
+    f(&mut heap.attach("main").expect("not attached yet"));
+}
+
+/// The median time of the one, in times of the other's.
+fn ratio(rounds: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> f64 {
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        for (nth, times) in times.iter_mut().enumerate() {
+            let start = Instant::now();
+            match nth {
+                0 => ours(),
+                _ => theirs(),
+            }
+            times.push(start.elapsed().as_secs_f64());
+        }
+    }
+    let [ours, theirs] = times.map(|mut it| {
+        it.sort_by(f64::total_cmp);
+        it[it.len() / 2]
+    });
+    ours / theirs
+}
+
+fn once(program: &str) {
+    on_heap(Collector::MarkSweep, |m| match program {
+        "deltablue" => deltablue::run(m, 200).expect("room"),
+        "lisp" => {
+            let lisp = lisp::Lisp::new(m).expect("room");
+            let fib = "(define fib (lambda (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))) (fib 18)";
+            assert_eq!(lisp.run(m, fib).expect("it is defined"), "2584");
+        }
+        other => panic!("no program is called {other}"),
+    });
+}
+
+/// The share of a program's instructions that casts take, in percent, if valgrind is installed: what callgrind puts down to
+/// the tables of casts and to `downcast`.
+fn casts_pct(program: &str) -> Option<f64> {
+    let out = std::env::temp_dir().join(format!("casts-{}-{program}", std::process::id()));
+    let myself = std::env::current_exe().ok()?;
+    let status = Command::new("valgrind")
+        .args(["--tool=callgrind", "-q"])
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(myself)
+        .args(["--once", program])
+        .status();
+    if !status.is_ok_and(|it| it.success()) {
+        eprintln!("programs.casts_pct: valgrind is not installed");
+        return None;
+    }
+    let text = std::fs::read_to_string(&out).ok()?;
+    let _ = std::fs::remove_file(&out);
+    let (mut total, mut casts) = (0u64, 0u64);
+    let (mut names, mut file, mut after_call) = (HashMap::new(), "", false);
+    for line in text.lines() {
+        if let Some((kind, rest)) = line.split_once('=')
+            && ["fl", "fi", "fe"].contains(&kind)
+        {
+            // `(number) name` the first time, `(number)` later.
+            let (number, name) = rest.split_once(' ').unwrap_or((rest, ""));
+            if !name.is_empty() {
+                names.insert(number, name);
+            }
+            file = names.get(number).copied().unwrap_or("");
+        } else if line.starts_with("calls=") {
+            // The line behind it is what the callee took, which has lines of its own.
+            after_call = true;
+        } else if line.starts_with(|it: char| it.is_ascii_digit() || "+-*".contains(it)) {
+            let cost = line.split_whitespace().nth(1).and_then(|it| it.parse::<u64>().ok());
+            let cost = cost.unwrap_or(0);
+            if !std::mem::take(&mut after_call) {
+                total += cost;
+                if file.ends_with("/casts.rs") {
+                    casts += cost;
+                }
+            }
+        }
+    }
+    Some(100.0 * casts as f64 / total as f64)
+}
+
+#[managed]
+struct Entry {
+    number: u64,
+    next: Slot<Entry>,
+}
+
+const ENTRIES: u64 = 1_000_000;
+
+/// Insert and get, beside `HashMap<u64, Rc<…>>`.
+fn hashmap(rounds: usize) -> f64 {
+    let key = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ratio(
+        rounds,
+        || on_heap(Collector::MarkSweep, |m| {
+            let map = GcHashMap::<u64, Entry>::new(m).expect("room");
+            for number in 0..ENTRIES {
+                let mut m = m.scope();
+                let entry = m.alloc(EntryInit { number, next: None }).expect("room");
+                map.insert(&mut m, key(number), entry).expect("room");
+            }
+            let sum: u64 = (0..ENTRIES).map(|it| m[map].get(&key(it)).expect("it is there").number).sum();
+            assert_eq!(sum, ENTRIES * (ENTRIES - 1) / 2);
+        }),
+        || {
+            struct Entry {
+                number: u64,
+                _next: Option<Rc<Entry>>,
+            }
+            let mut map = HashMap::new();
+            for number in 0..ENTRIES {
+                map.insert(key(number), Rc::new(Entry { number, _next: None }));
+            }
+            let sum: u64 = (0..ENTRIES).map(|it| map[&key(it)].number).sum();
+            assert_eq!(sum, ENTRIES * (ENTRIES - 1) / 2);
+        },
+    )
+}
+
+/// Iterating over a vector, beside an array of slots of the same objects.
+fn iterate(rounds: usize) -> f64 {
+    let mut result = 0.0;
+    on_heap(Collector::MarkSweep, |m| {
+        let count = 100_000;
+        let vec = GcVec::new(m).expect("room");
+        let array = m.alloc_refs(count).expect("room");
+        for number in 0..count {
+            let mut m = m.scope();
+            let entry = m.alloc(EntryInit { number: number as u64, next: None }).expect("room");
+            vec.push(&mut m, entry).expect("room");
+            m[array][number].set(&m[entry]);
+        }
+        let (vec, array) = (&m[vec], &m[array]);
+        let sum = |it: &mut dyn FnMut() -> u64| {
+            for _ in 0..100 {
+                black_box(it());
+            }
+        };
+        result = ratio(
+            rounds,
+            || sum(&mut || vec.iter().map(|it| it.number).sum()),
+            || sum(&mut || array.iter().filter_map(Slot::get).map(|it: &Entry| it.number).sum()),
+        );
+    });
+    result
+}

@@ -1,0 +1,17 @@
+use heaphound::{Heap, Slot, managed};
+
+#[managed]
+struct Node {
+    next: Slot<Node>,
+}
+
+#[managed]
+struct Other {}
+
+fn main() {
+    let heap = Heap::builder().build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let node = m.alloc(NodeInit { next: None }).unwrap();
+    let other = m.alloc(OtherInit {}).unwrap();
+    m[node].next.set(other);
+}

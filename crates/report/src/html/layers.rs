@@ -196,7 +196,7 @@ fn bend(
     let (left, right) = left_to_right(link, is_back);
     let mut bends = Vec::new();
     let mut last = left;
-    for layer in 2 * depths[left] + 1..2 * depths[right] {
+    for layer in &mut layers[2 * depths[left] + 1..2 * depths[right]] {
         let size = if bends.is_empty() {
             link.label
         } else {
@@ -204,7 +204,7 @@ fn bend(
         };
         let item = items.len();
         items.push(Item::new(size));
-        layers[layer].push(item);
+        layer.push(item);
         bends.push(item);
         connect(items, last, item);
         last = item;

@@ -88,7 +88,7 @@ fuzz_target!(|text: &str| {
         let texts = Texts::new(std::slice::from_ref(&setting));
         for traversal in texts.share(std::slice::from_ref(&plans)) {
             let outcomes = texts.decide(&traversal, |_| false);
-            drop(judge(&texts, &[text], &traversal, &outcomes));
+            drop(judge(&texts, &[text], &traversal, &outcomes, None));
         }
     }
     for rule in &resolved.rules {

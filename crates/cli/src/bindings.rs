@@ -79,7 +79,8 @@ impl Bindings {
         let statics = statics.filter(|root| root.kind == RootKind::Static);
         let mut scope = Scope::new(heap.classes())
             .statics(statics.map(|root| root.name.as_str()))
-            .may_be_interfaces(heap.may_be_interfaces());
+            .may_be_interfaces(heap.may_be_interfaces())
+            .lacks_superclasses(heap.lacks().superclasses);
         for (name, object) in &self.objects {
             scope = scope.bind(name, object.map(|it| heap.class_of(it)));
         }

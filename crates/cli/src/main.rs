@@ -64,10 +64,11 @@ fn run(args: &Args, start: Instant) -> Result<Exit, Problem> {
     let form = args.form()?;
     output::check(form)?;
     let known = args.command.findings().map(Findings::known).transpose()?;
-    let mut report = args.command.run(&Progress::new(args.quiet))?;
+    let progress = Progress::new(args.quiet);
+    let mut report = args.command.run(&progress)?;
     if let Some(known) = known.flatten() {
         report = known.of(args.command.name(), report)?;
     }
-    output::print(args, form, &report, start.elapsed())?;
+    output::print(args, form, &report, &progress.remarks(), start.elapsed())?;
     Ok(Exit::of(&report))
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstream::{AutoStream, StripStream};
-use heaphound_report::{Report, html, json, junit, sarif, text};
+use heaphound_report::{About, Report, html, json, junit, sarif, text};
 use heaphound_snapshot::replace_file;
 
 use crate::args::Args;
@@ -27,18 +27,28 @@ pub fn check(form: Form) -> Result<(), Problem> {
     }
 }
 
-/// Prints a report.
-pub fn print(args: &Args, form: Form, report: &Report, took: Duration) -> Result<(), Problem> {
-    let (command, heap) = (args.command.name(), heap_of(args));
+/// Prints a report, with what is to be said of the heap that it is about.
+pub fn print(
+    args: &Args,
+    form: Form,
+    report: &Report,
+    notes: &[String],
+    took: Duration,
+) -> Result<(), Problem> {
+    let heap = heap_of(args);
+    let about = &About {
+        notes,
+        ..About::new(args.command.name(), &heap)
+    };
     if form == Form::Json && matches!(report, Report::Bytes(_)) {
         return Err(Problem::new("both the heap and `--json` want to print")
             .hint("write the heap to a file"));
     }
     match form {
-        Form::Json => print_bytes(json::report(command, &heap, report).as_bytes()),
-        Form::Sarif => print_bytes(sarif::report(command, &heap, report).as_bytes()),
-        Form::Junit => print_bytes(junit::report(command, &heap, report, took).as_bytes()),
-        Form::Html => print_bytes(html::report(command, &heap, report).as_bytes()),
+        Form::Json => print_bytes(json::report(about, report).as_bytes()),
+        Form::Sarif => print_bytes(sarif::report(about, report).as_bytes()),
+        Form::Junit => print_bytes(junit::report(about, report, took).as_bytes()),
+        Form::Html => print_bytes(html::report(about, report).as_bytes()),
         Form::GraphMl => print_bytes(report.graphml().unwrap_or_default().as_bytes()),
         Form::Text | Form::Dot => match report.verbatim() {
             Some(bytes) => print_bytes(bytes),
@@ -51,14 +61,15 @@ pub fn print(args: &Args, form: Form, report: &Report, took: Duration) -> Result
 /// Prints why there is no report: to stderr and, for programs, to stdout.
 pub fn print_problem(args: &Args, problem: &Problem, took: Duration) {
     let message = problem.to_string();
-    let (command, heap) = (args.command.name(), heap_of(args));
+    let heap = heap_of(args);
+    let about = &About::new(args.command.name(), &heap);
     let document = match args.form_of_problem() {
         Form::Html if io::stdout().is_terminal() => None,
         Form::Text | Form::Dot | Form::GraphMl => None,
-        Form::Html => Some(html::error(command, &heap, &message)),
-        Form::Json => Some(json::error(command, &heap, &message)),
-        Form::Sarif => Some(sarif::error(command, &heap, &message)),
-        Form::Junit => Some(junit::error(command, &heap, &message, took)),
+        Form::Html => Some(html::error(about, &message)),
+        Form::Json => Some(json::error(about, &message)),
+        Form::Sarif => Some(sarif::error(about, &message)),
+        Form::Junit => Some(junit::error(about, &message, took)),
     };
     if let Some(document) = document {
         // There is an exit code for a problem already.
@@ -77,7 +88,7 @@ pub fn print_usage(error: &clap::Error) -> Result<(), Problem> {
     if wants_json() {
         let message = message.to_string();
         let message = message.trim_start_matches("error: ").trim_end();
-        let _ = print_bytes(json::error("usage", "", message).as_bytes());
+        let _ = print_bytes(json::error(&About::new("usage", ""), message).as_bytes());
     }
     let _ = write(anstream::stderr(), message.ansi().to_string().as_bytes());
     Ok(())

@@ -1,5 +1,6 @@
 //! Shows progress on stderr. A bar appears on a terminal when work takes longer than a second.
 
+use std::cell::RefCell;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -16,11 +17,16 @@ const TICK: Duration = Duration::from_millis(100);
 /// Shows progress, unless `--quiet` is given.
 pub struct Progress {
     quiet: bool,
+    /// What was remarked, for whoever reads a report and not the terminal.
+    remarks: RefCell<Vec<String>>,
 }
 
 impl Progress {
     pub fn new(quiet: bool) -> Self {
-        Self { quiet }
+        Self {
+            quiet,
+            remarks: RefCell::default(),
+        }
     }
 
     /// Tells what a person may not have meant, unless `--quiet` is given.
@@ -28,6 +34,12 @@ impl Progress {
         if !self.quiet {
             eprintln!("note: {remark}");
         }
+        self.remarks.borrow_mut().push(remark.into());
+    }
+
+    /// What was remarked.
+    pub fn remarks(&self) -> Vec<String> {
+        self.remarks.borrow().clone()
     }
 
     /// Does work that reports how many bytes are done, and of how many.

@@ -43,6 +43,7 @@ pub struct Scope<'a> {
     /// The names of all static roots, if they are known.
     statics: Option<HashSet<&'a str>>,
     may_be_interfaces: HashSet<ClassId>,
+    lacks_superclasses: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -55,6 +56,7 @@ impl<'a> Scope<'a> {
             sets: Vec::new(),
             statics: None,
             may_be_interfaces: HashSet::new(),
+            lacks_superclasses: false,
         }
     }
 
@@ -71,6 +73,14 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn may_be_interfaces(mut self, classes: impl IntoIterator<Item = ClassId>) -> Self {
         self.may_be_interfaces.extend(classes);
+        self
+    }
+
+    /// Of a heap that does not say which class extends which, if that is so. What is said of a class with all that extend it is not
+    /// checked.
+    #[must_use]
+    pub fn lacks_superclasses(mut self, lacks: bool) -> Self {
+        self.lacks_superclasses = lacks;
         self
     }
 
@@ -342,8 +352,16 @@ impl Checker<'_> {
                     "`{name_of}` may be an interface, and the heap does not say what implements it"
                 );
                 let hint = "name the classes that implement it";
-                let diagnostic = Diagnostic::new(name.span, message).hint(hint);
-                self.is_unknown(&name.text, diagnostic);
+                // That it is optional makes no difference: it is there, and nobody knows its objects.
+                self.is_doubtful(Diagnostic::new(name.span, message).hint(hint));
+                Class::Unknown
+            }
+            Some(&first) if self.scope.lacks_superclasses && !only => {
+                let name_of = &self.class_info(first).name;
+                let message = format!("the heap does not say which classes extend `{name_of}`");
+                let hint =
+                    "snapshots of V8 cannot have it: convert the dump to `.hhs`, which keeps it";
+                self.is_doubtful(Diagnostic::new(name.span, message).hint(hint));
                 Class::Unknown
             }
             Some(&first) => Class::Known(first, self.with_subclasses(&found, only)),
@@ -368,13 +386,18 @@ impl Checker<'_> {
     /// Notes that the heap does not know a class, unless it is optional.
     fn is_unknown(&mut self, class: &str, diagnostic: Diagnostic) {
         if !self.optional.contains(class) {
-            // A set with a name is resolved wherever that stands.
-            let mut known = self.resolved.unknown.iter();
-            if !known.any(|it| it.span.start == diagnostic.span.start && *it == diagnostic) {
-                self.resolved.unknown.push(diagnostic.clone());
-            }
-            self.unknown.push(diagnostic);
+            self.is_doubtful(diagnostic);
         }
+    }
+
+    /// Notes why a rule cannot be checked.
+    fn is_doubtful(&mut self, diagnostic: Diagnostic) {
+        // A set with a name is resolved wherever that stands.
+        let mut known = self.resolved.unknown.iter();
+        if !known.any(|it| it.span.start == diagnostic.span.start && *it == diagnostic) {
+            self.resolved.unknown.push(diagnostic.clone());
+        }
+        self.unknown.push(diagnostic);
     }
 
     /// What a quantifier ranges over. `Object` is any object, as in Java. A class that the heap does

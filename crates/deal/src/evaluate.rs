@@ -6,32 +6,29 @@
 //! traversals: [`evaluate_all`].
 //!
 //! A value that the heap does not have is unlike everything, which can make a rule hold that
-//! ought not to. [`Evaluation::note_unknown_values`] makes notes say which rules read such values.
+//! ought not to. [`Evaluation::note_unknown_values`] finds the rules that read such values (`doubt.rs`).
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
-use heaphound_heap::class::Elements;
 use heaphound_heap::crew::cores;
-use heaphound_heap::fields::{Fields, Readable};
+use heaphound_heap::fields::Readable;
 use heaphound_heap::finding::{Evidence, Finding};
-use heaphound_heap::path::{Reached, Search, named, shortest};
+use heaphound_heap::path::{Search, named, shortest};
 use heaphound_heap::probe::{ProbeError, Probes};
 use heaphound_heap::root::{RootKind, RootSet};
-use heaphound_heap::trace::{self, Examiner, Starts};
 use heaphound_heap::view::HeapView;
-use heaphound_heap::{ClassId, FieldKind};
 
 use crate::bind::Bindings;
 use crate::datum::Datum;
 use crate::diagnostic::Diagnostic;
+use crate::doubt;
 use crate::expr::{self, Expression, Matching, Members, Progress};
 use crate::gc;
 use crate::interpret::Ground;
 use crate::plan::{Plans, decides, host_name};
 use crate::resolved::{
-    CompareBy, FieldPlace, Formula, GcAssertion, HostId, Operand, Path, Probe, Quantifier,
-    QuantifierId, Resolved, Rule, Select, Source, Start, Statement, Step, Target,
+    Formula, GcAssertion, HostId, Path, Probe, QuantifierId, Resolved, Rule, Source, Start,
+    Statement, Target,
 };
 use crate::syntax::QuantifierKind;
 use crate::traverse::{Setting, Texts};
@@ -66,6 +63,9 @@ pub struct Judged<O> {
     pub verdict: Verdict<O>,
     /// What else one should know.
     pub notes: Vec<String>,
+    /// Whether the verdict hangs on a value that the heap does not have, as far as somebody asked
+    /// ([`Evaluation::note_unknown_values`]).
+    pub is_doubtful: bool,
 }
 
 impl<'a, V: Readable> Evaluation<'a, V> {
@@ -144,8 +144,8 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         self
     }
 
-    /// Says in notes which rules read values that the heap does not have. Takes a walk over
-    /// all live objects more.
+    /// Says in notes which rules read values that the heap does not have, and of which the verdict hangs on one
+    /// ([`Judged::is_doubtful`]). Takes a walk over all live objects more.
     #[must_use]
     pub fn note_unknown_values(mut self) -> Self {
         self.unknown = true;
@@ -191,7 +191,11 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         let verdicts = gc::judge(setting, &gc_rules, self.text);
         for (&place, verdict) in plans.gc.iter().zip(verdicts) {
             let notes = self.gone(&rules[place]).into_iter().collect();
-            all[place] = Some(Judged { verdict, notes });
+            all[place] = Some(Judged {
+                verdict,
+                notes,
+                is_doubtful: false,
+            });
         }
         if !plans.expressions.is_empty() {
             let mut probes = Probes::of(self.view).threads(self.threads);
@@ -206,7 +210,13 @@ impl<'a, V: Readable> Evaluation<'a, V> {
         let mut all: Vec<Judged<V::Object>> =
             all.map(|it| it.expect("each rule has one plan")).collect();
         if self.unknown {
-            self.note_unknown(setting, plans, &mut all);
+            let rules = plans.traversals.iter().flat_map(|plan| &plan.rules);
+            for missing in doubt::missing(setting, rules.copied(), self.text) {
+                let judged = &mut all[missing.rule];
+                judged.is_doubtful |=
+                    missing.decides && !matches!(judged.verdict, Verdict::Found(_));
+                judged.notes.push(missing.message);
+            }
         }
         all
     }
@@ -298,6 +308,7 @@ pub fn evaluate_all<V: Readable>(evaluations: &[Evaluation<'_, V>]) -> Evaluated
     let judged = |verdict| Judged {
         verdict,
         notes: Vec::new(),
+        is_doubtful: false,
     };
     let mut all: Vec<Vec<Option<Judged<V::Object>>>> = Vec::new();
     let mut plans = Vec::new();
@@ -419,6 +430,7 @@ impl<V: Readable> Evaluation<'_, V> {
         let not_checked = |why: Unchecked| Judged {
             verdict: Verdict::NotChecked(why),
             notes: Vec::new(),
+            is_doubtful: false,
         };
         let Some(expression) = expression else {
             return not_checked("it is no expression".into());
@@ -455,7 +467,7 @@ impl<V: Readable> Evaluation<'_, V> {
         };
         let unknown = evaluated.unknown.map(|span| {
             let place = verdict::source(self.text, span);
-            format!("the heap does not have all values of `{place}`: those are unlike everything")
+            format!("the heap does not have all values of `{place}`")
         });
         notes.extend(unknown);
         if let (Statement::Formula(formula), Verdict::Holds, true) =
@@ -463,7 +475,12 @@ impl<V: Readable> Evaluation<'_, V> {
         {
             self.witness(&judge, probes, rule, formula, &mut notes);
         }
-        Judged { verdict, notes }
+        let is_truth = !matches!(verdict, Verdict::Found(_));
+        Judged {
+            verdict,
+            notes,
+            is_doubtful: evaluated.unknown.is_some() && is_truth,
+        }
     }
 
     /// Says which objects make the outermost quantifiers of an expression true that need one.
@@ -655,135 +672,6 @@ impl<V: Readable> Evaluation<'_, V> {
     }
 }
 
-// Values that the heap does not have.
-impl<V: Readable> Evaluation<'_, V> {
-    /// Whether a path can lead to something that is not known: its last step takes plain data.
-    fn can_be_unknown(&self, path: &Path) -> bool {
-        match path.steps.last() {
-            None => false,
-            Some(Step::Element(_)) => !self.view.knows_all_values(),
-            Some(Step::Field(field)) => {
-                let places = &self.resolved.fields[field.0 as usize].places;
-                let mut places = places.iter().zip(self.view.classes());
-                places.any(|(place, class)| match place {
-                    Some(FieldPlace::Field(at)) => match class.fields[*at as usize].kind {
-                        FieldKind::Plain(_) => !self.view.knows_all_values(),
-                        kind => !kind.is_slot(),
-                    },
-                    Some(FieldPlace::Length) => !self.view.knows_all_values(),
-                    None => false,
-                })
-            }
-        }
-    }
-
-    fn note_unknown(&self, setting: &Setting<'_, V>, plans: &Plans, all: &mut [Judged<V::Object>]) {
-        // What is read, and of the objects of which quantifier.
-        let mut reads: Vec<Read<'_>> = Vec::new();
-        for &place in plans.traversals.iter().flat_map(|plan| &plan.rules) {
-            let program = &self.resolved.rules[place].program;
-            for (id, quantifier) in program.quantifiers.iter().enumerate() {
-                let mut paths = Vec::new();
-                read_by(&quantifier.body, &mut paths);
-                if let Some(range) = &quantifier.range {
-                    read_by(range, &mut paths);
-                }
-                if let Statement::Query(query) = &program.statement {
-                    match &query.select {
-                        Select::Values(operands) => {
-                            operands
-                                .iter()
-                                .for_each(|it| read_operand(it, false, &mut paths));
-                        }
-                        Select::Fold(_, operand) => read_operand(operand, true, &mut paths),
-                        Select::Objects | Select::Count => {}
-                    }
-                }
-                for (path, is_text) in paths {
-                    let known = reads.iter().any(|it| {
-                        (it.rule, it.quantifier) == (place, id)
-                            && (it.path.start, &it.path.steps) == (path.start, &path.steps)
-                    });
-                    if !known && (is_text || self.can_be_unknown(path)) {
-                        reads.push(Read {
-                            rule: place,
-                            quantifier: id,
-                            path,
-                            is_text,
-                        });
-                    }
-                }
-            }
-        }
-        if reads.is_empty() {
-            return;
-        }
-        let ground = setting.ground();
-        let plan = trace::Plan {
-            steps: vec![trace::Step {
-                mark: 0,
-                exclude: Vec::new(),
-                starts: Starts::Roots(RootSet::All),
-            }],
-        };
-        let quantifier = |it: &Read<'_>| {
-            let program = &self.resolved.rules[it.rule].program;
-            &program.quantifiers[it.quantifier]
-        };
-        let wanted: Vec<_> = reads.iter().map(|it| (it, quantifier(it))).collect();
-        let examiner = |_| Unknown {
-            ground: &ground,
-            reads: &wanted,
-            found: vec![Vec::new(); wanted.len()],
-        };
-        let mut found = vec![Vec::new(); reads.len()];
-        let visits = &mut self.view.visits();
-        trace::run(
-            self.view,
-            visits,
-            &plan,
-            self.threads,
-            examiner,
-            |_, all| {
-                for of_thread in all {
-                    for (found, more) in found.iter_mut().zip(of_thread.found) {
-                        found.extend(more);
-                    }
-                }
-                ControlFlow::Continue(())
-            },
-        );
-        for (read, mut found) in reads.iter().zip(found) {
-            if read.is_text {
-                found.retain(|it| match ground.walk(read.path, Some(*it)) {
-                    Datum::Object(text) => {
-                        let class = self.view.class(self.view.class_of(text));
-                        let is_text = class.elements == Some(Elements::Text);
-                        is_text && self.view.whole_text_of(text).is_none()
-                    }
-                    _ => true,
-                });
-            }
-            let visits = &mut self.view.visits();
-            let Some(first) = first_met(self.view, visits, &found) else {
-                continue;
-            };
-            let what = verdict::source(self.text, read.path.span);
-            let of = match (read.path.start, found.len()) {
-                (Start::Variable(_), 1) => format!(" of {}", self.view.name_of(first)),
-                (Start::Variable(_), count) => {
-                    let first = self.view.name_of(first);
-                    format!(" of {count} objects, {first} among them")
-                }
-                _ => String::new(),
-            };
-            all[read.rule].notes.push(format!(
-                "the heap does not have `{what}`{of}: what is not known is unlike everything"
-            ));
-        }
-    }
-}
-
 /// Names the threads of a set that have no thread object of their own.
 pub fn without_objects<V: HeapView>(view: &V, set: &Members<V::Object>) -> Option<String> {
     let names = set.threads.iter();
@@ -814,86 +702,4 @@ pub fn without_objects<V: HeapView>(view: &V, set: &Members<V::Object>) -> Optio
 fn in_brackets(wrong: &Diagnostic) -> String {
     let hint = wrong.hint.as_ref();
     hint.map_or(String::new(), |hint| format!(" ({hint})"))
-}
-
-/// A path that a quantifier reads.
-struct Read<'r> {
-    rule: usize,
-    quantifier: usize,
-    path: &'r Path,
-    /// Whether the text of an object is wanted.
-    is_text: bool,
-}
-
-/// Finds the objects of which a read value is not known. Of a text that is wanted nobody can say so here: those
-/// that have one are found, too.
-struct Unknown<'e, F: Fields> {
-    ground: &'e Ground<'e, F>,
-    /// What is read, and the quantifier of whose objects.
-    reads: &'e [(&'e Read<'e>, &'e Quantifier)],
-    /// For each read.
-    found: Vec<Vec<F::Object>>,
-}
-
-impl<F: Fields> Examiner<F::Object> for Unknown<'_, F> {
-    fn wants(&self, class: ClassId) -> bool {
-        self.reads.iter().any(|(_, it)| it.classes.has(class))
-    }
-
-    fn examine(&mut self, objects: &[F::Object]) {
-        for ((read, quantifier), found) in self.reads.iter().zip(&mut self.found) {
-            for &object in objects {
-                let can_be_unknown = || match self.ground.walk(read.path, Some(object)) {
-                    Datum::Unknown => true,
-                    Datum::Object(_) => read.is_text,
-                    _ => false,
-                };
-                let class = self.ground.fields.class_of(object);
-                if quantifier.classes.has(class)
-                    && can_be_unknown()
-                    && self.ground.is_in_range(quantifier, object)
-                {
-                    found.push(object);
-                }
-            }
-        }
-    }
-}
-
-/// Which of some objects a breadth-first search from the roots meets first.
-fn first_met<V: Readable>(
-    view: &V,
-    visits: &mut V::Visits<'_>,
-    objects: &[V::Object],
-) -> Option<V::Object> {
-    if objects.is_empty() {
-        return None;
-    }
-    let reached = Reached::new(view, visits, &Search::everywhere(), objects);
-    let order = |it: &&V::Object| reached.order(**it).unwrap_or(u32::MAX);
-    objects.iter().min_by_key(order).copied()
-}
-
-/// The paths whose values a formula wants, and whether it is their text that it wants.
-fn read_by<'f>(formula: &'f Formula, into: &mut Vec<(&'f Path, bool)>) {
-    match formula {
-        Formula::Flag(path) => into.push((path, false)),
-        Formula::Compare(it) => {
-            let is_text = matches!(it.by, CompareBy::Text | CompareBy::Found);
-            read_operand(&it.left, is_text, into);
-            read_operand(&it.right, is_text, into);
-        }
-        Formula::Not(a) => read_by(a, into),
-        Formula::And(a, b) | Formula::Or(a, b) | Formula::Implies(a, b) | Formula::Iff(a, b) => {
-            read_by(a, into);
-            read_by(b, into);
-        }
-        _ => {}
-    }
-}
-
-fn read_operand<'f>(operand: &'f Operand, is_text: bool, into: &mut Vec<(&'f Path, bool)>) {
-    if let Operand::Path(path) = operand {
-        into.push((path, is_text));
-    }
 }

@@ -9,8 +9,8 @@ use heaphound_heap::{ClassInfo, Value};
 
 use crate::datum::{Datum, compare};
 use crate::resolved::{
-    CompareBy, CompareOp, Dereference, FieldPlace, Formula, Operand, Path, Program, Quantifier,
-    Resolved, Start, Step,
+    Compare, CompareBy, CompareOp, Dereference, FieldPlace, Formula, Operand, Path, Program,
+    Quantifier, Resolved, Start, Step,
 };
 use crate::syntax::Span;
 
@@ -186,6 +186,26 @@ impl<'a, F: Fields> Ground<'a, F> {
         right: &Datum<F::Object>,
     ) -> Option<bool> {
         compare((op, by), left, right, |object| self.text_of(object))
+    }
+
+    /// Whether a comparison reads a slot that seems to be null and may hold a number, and that makes a difference: an object and a text
+    /// are unlike both.
+    pub fn may_be_number(
+        &self,
+        compare: &Compare,
+        left: &Datum<F::Object>,
+        right: &Datum<F::Object>,
+    ) -> bool {
+        let is_null = |operand: &Operand, datum: &Datum<F::Object>| {
+            matches!(operand, Operand::Path(path) if !path.steps.is_empty())
+                && *datum == Datum::Null
+        };
+        let matters = |datum: &Datum<F::Object>| {
+            !matches!(datum, Datum::Object(_) | Datum::Text(_) | Datum::Absent)
+        };
+        self.fields.nulls_may_be_numbers()
+            && (is_null(&compare.left, left) && matters(right)
+                || is_null(&compare.right, right) && matters(left))
     }
 
     /// The text of a string object; nothing if it is none.

@@ -34,6 +34,7 @@ pub mod bind;
 pub mod check;
 pub mod datum;
 pub mod diagnostic;
+mod doubt;
 pub mod evaluate;
 pub mod expr;
 pub mod fmt;

@@ -7,6 +7,16 @@
 use crate::resolved::{Formula, GcAssertion, Operand, Program, QuantifierId, Statement};
 use crate::syntax::QuantifierKind;
 
+/// Whether a statement that holds on a part of a heap holds on the whole, too. No answer is no.
+pub fn holds_for_good(program: &Program) -> bool {
+    match &program.statement {
+        Statement::Assertion(_, formula) | Statement::Formula(formula) => {
+            stays(program, formula, true)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a statement that does not hold on a part of a heap does not hold on the whole either. No answer is no.
 pub fn fails_for_good(program: &Program) -> bool {
     match &program.statement {

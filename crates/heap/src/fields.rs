@@ -195,6 +195,11 @@ pub trait Fields: Copy + Send + Sync {
 
     /// The text of a string object, where all of it is known.
     fn text_of(self, object: Self::Object) -> Option<String>;
+
+    /// Whether a slot that seems to be null may hold a number, because the heap does not have those.
+    fn nulls_may_be_numbers(self) -> bool {
+        false
+    }
 }
 
 /// The lanes whose bits are set.
@@ -308,6 +313,10 @@ impl Fields for &Snapshot {
 
     fn text_of(self, object: ObjectId) -> Option<String> {
         HeapView::whole_text_of(self, object)
+    }
+
+    fn nulls_may_be_numbers(self) -> bool {
+        self.lacks().numbers
     }
 }
 

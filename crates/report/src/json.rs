@@ -10,13 +10,15 @@ use serde::{Serialize, Serializer};
 
 use crate::answer::{Answer, Members, Verdict};
 use crate::rules::{Rule, Rules};
-use crate::{Compared, Diff, Dominators, Growth, Info, Report, Shapes, Suspects, Waste, Written};
+use crate::{
+    About, Compared, Diff, Dominators, Growth, Info, Report, Shapes, Suspects, Waste, Written,
+};
 
 /// The version of the format.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Returns a report of a command as JSON. `heap` is the file that it is about.
-pub fn report(command: &str, heap: &str, report: &Report) -> String {
+/// Returns a report of a command as JSON.
+pub fn report(about: &About<'_>, report: &Report) -> String {
     let (report, baseline) = match report {
         Report::Compared { report, baseline } => (&**report, Some(baseline)),
         report => (report, None),
@@ -36,17 +38,28 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
             Body::Answer(AnswerJson::explanation(subject, text))
         }
         Report::Formatted { .. } | Report::Bytes(_) | Report::Compared { .. } => Body::Empty {},
-        Report::Summary { json, .. } => return json.clone(),
+        Report::Summary { json, .. } => return with_notes(json, about.notes),
     };
-    let mut document = Document::new(command, heap, body, report.findings());
+    let mut document = Document::new(about, body, report.findings());
     document.baseline = baseline;
     print(&document)
 }
 
 /// Returns the error of a command that could not do its job, as JSON.
-pub fn error(command: &str, heap: &str, message: &str) -> String {
+pub fn error(about: &About<'_>, message: &str) -> String {
     let body = Body::Error(ErrorJson { message });
-    print(&Document::new(command, heap, body, Vec::new()))
+    print(&Document::new(about, body, Vec::new()))
+}
+
+/// Puts remarks into a document that is an object.
+fn with_notes(json: &str, notes: &[String]) -> String {
+    match json.strip_prefix('{') {
+        Some(rest) if !notes.is_empty() => {
+            let notes = serde_json::to_string(notes).expect("strings only");
+            format!("{{\n  \"notes\": {notes},{rest}")
+        }
+        _ => json.into(),
+    }
 }
 
 fn print(document: &Document<'_>) -> String {
@@ -61,6 +74,8 @@ struct Document<'a> {
     heaphound_version: &'static str,
     command: &'a str,
     heap: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<FindingJson<'a>>,
@@ -88,17 +103,13 @@ enum Body<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn new(
-        command: &'a str,
-        heap: &'a str,
-        body: Body<'a>,
-        findings: Vec<&'a heap::Finding>,
-    ) -> Self {
+    fn new(about: &About<'a>, body: Body<'a>, findings: Vec<&'a heap::Finding>) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             heaphound_version: env!("CARGO_PKG_VERSION"),
-            command,
-            heap,
+            command: about.command,
+            heap: about.heap,
+            notes: about.notes,
             body,
             findings: findings.into_iter().map(FindingJson::from).collect(),
             baseline: None,

@@ -12,13 +12,14 @@ use heaphound_heap::finding::Finding;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use crate::rules::{Rule, Verdict};
-use crate::{Report, text};
+use crate::{About, Report, text};
 
 /// Columns of the text of a finding.
 const WIDTH: usize = 100;
 
 /// Returns the findings of a command as XML. `heap` is the file that they are about, and `took` how long it took.
-pub fn report(command: &str, heap: &str, report: &Report, took: Duration) -> String {
+pub fn report(about: &About<'_>, report: &Report, took: Duration) -> String {
+    let About { command, heap, .. } = *about;
     let mut suite = TestSuite::new(shown(&suite_name(heap)));
     match report.rules() {
         Some(rules) => {
@@ -37,7 +38,8 @@ pub fn report(command: &str, heap: &str, report: &Report, took: Duration) -> Str
             }));
         }
     }
-    let mut remarks: Vec<String> = report.rules().map_or_else(Vec::new, |it| it.notes.clone());
+    let mut remarks = about.notes.to_vec();
+    remarks.extend(report.rules().into_iter().flat_map(|it| it.notes.clone()));
     if let Some(baseline) = report.baseline() {
         for gone in &baseline.vanished {
             let message = gone.to_string();
@@ -57,7 +59,8 @@ pub fn report(command: &str, heap: &str, report: &Report, took: Duration) -> Str
 }
 
 /// Returns the error of a command that could not do its job, as XML.
-pub fn error(command: &str, heap: &str, message: &str, took: Duration) -> String {
+pub fn error(about: &About<'_>, message: &str, took: Duration) -> String {
+    let About { command, heap, .. } = *about;
     let mut suite = TestSuite::new(shown(&suite_name(heap)));
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     status.set_message(shown(message.lines().next().unwrap_or_default()));

@@ -19,6 +19,7 @@
 //! colours. The text contains them; the caller strips them where they are not wanted.
 #![forbid(unsafe_code)]
 
+mod about;
 pub mod answer;
 pub mod baseline;
 pub mod diff;
@@ -39,6 +40,7 @@ pub mod waste;
 
 use heaphound_heap::finding::Finding;
 
+pub use about::About;
 pub use answer::{Answer, Members, Verdict};
 pub use baseline::{Baseline, Compared};
 pub use diff::Diff;

@@ -10,8 +10,8 @@
 use heaphound_heap::finding::{self as heap, Evidence, Finding, Severity, Shows};
 use serde::Serialize;
 
-use crate::Report;
 use crate::rules::Verdict;
+use crate::{About, Report};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -19,8 +19,11 @@ const SCHEMA: &str =
 const MOST_OBJECTS: usize = 20;
 
 /// Returns the findings of a command as SARIF. `heap` is the file that they are about.
-pub fn report(command: &str, heap: &str, report: &Report) -> String {
-    let mut run = Run::new(command, heap);
+pub fn report(about: &About<'_>, report: &Report) -> String {
+    let mut run = Run::new(about.command, about.heap);
+    for note in about.notes {
+        run.notify("note", note, None, None);
+    }
     match report.rules() {
         Some(rules) => {
             for rule in &rules.list {
@@ -71,8 +74,8 @@ pub fn report(command: &str, heap: &str, report: &Report) -> String {
 }
 
 /// Returns the error of a command that could not do its job, as SARIF.
-pub fn error(command: &str, heap: &str, message: &str) -> String {
-    let mut run = Run::new(command, heap);
+pub fn error(about: &About<'_>, message: &str) -> String {
+    let mut run = Run::new(about.command, about.heap);
     run.invocations[0].execution_successful = false;
     run.notify("error", message, None, None);
     print(run)

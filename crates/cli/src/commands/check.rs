@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use heaphound_deal::check::compile_rules;
 use heaphound_deal::datum::Datum;
 use heaphound_deal::evaluate::{Evaluation, Judged, evaluate_all};
-use heaphound_deal::part::fails_for_good;
+use heaphound_deal::part::{fails_for_good, holds_for_good};
 use heaphound_deal::resolved::{Program, Resolved};
 use heaphound_deal::verdict::{Answer, Verdict, finding_of};
 use heaphound_heap::snapshot::{ObjectId, Snapshot};
@@ -29,8 +29,8 @@ use crate::threads::threads;
 /// checked.
 ///
 /// A rule cannot be checked if it speaks of a class, a root or an object that the heap does not
-/// know, or of labels, which heaps in files do not have, or if parts of the heap are missing that could
-/// change the result. The others are checked all the same.
+/// know, or of labels, which heaps in files do not have, or if parts of the heap or values are missing that
+/// could change the result. The others are checked all the same.
 ///
 /// Rules are DeAL assertions, GC assertions and PHALANX expressions (docs/deal.md). A rule with the
 /// severity `note` does not change the exit code. A query is answered.
@@ -171,6 +171,9 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
                 let about = built_in.about;
                 let reason = format!("it is about {about}, and this heap is none");
                 judged.verdict = Verdict::NotChecked(reason.into());
+            } else if judged.is_doubtful {
+                let reason = "it hangs on values that the heap does not have";
+                judged.verdict = Verdict::NotChecked(reason.into());
             } else if heap.lacks().parts {
                 judged = of_part(&heap, &rule.program, judged);
             }
@@ -279,7 +282,7 @@ fn check_names(args: &Args, compiled: &[(Resolved, Bound)]) -> Result<(), Proble
 /// Returns what is said of a rule on a heap of which parts are missing.
 fn of_part(heap: &Snapshot, program: &Program, mut judged: Judged<ObjectId>) -> Judged<ObjectId> {
     let holds = match judged.verdict {
-        Verdict::Holds => Some("holds"),
+        Verdict::Holds if !holds_for_good(program) => Some("holds"),
         Verdict::Fails(_) if !fails_for_good(program) => Some("does not hold"),
         _ => None,
     };

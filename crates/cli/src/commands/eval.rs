@@ -7,6 +7,7 @@ use heaphound_deal::datum::Datum;
 use heaphound_deal::diagnostic::{Diagnostic, Diagnostics};
 use heaphound_deal::evaluate::{Evaluation, without_objects};
 use heaphound_deal::expr::{self, Evaluated, Expression, Matching};
+use heaphound_deal::part::{fails_for_good, holds_for_good};
 use heaphound_deal::resolved::Rule;
 use heaphound_heap::finding::{Finding, Severity};
 use heaphound_heap::path::named;
@@ -27,7 +28,7 @@ use crate::progress::Progress;
 use crate::threads::threads;
 
 /// Evaluate an expression on a heap. Exits with 1 if it is false, with 0 if it is true, a value or
-/// a set.
+/// a set, and with 2 if that hangs on something that the heap does not have.
 ///
 /// docs/deal.md describes the language: `forall`, `exists` and `num_of`, sets such as `reach(o)`
 /// and `pred(o)`, and all probes. Roots and objects can be written as they are (static:cache,
@@ -137,9 +138,10 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
     let mut notes = Vec::new();
     if let Some(span) = unknown {
         let place = text.get(span.start..span.end).unwrap_or(text);
-        notes.push(format!(
-            "the heap does not have all values of `{place}`: those are unlike everything"
-        ));
+        notes.push(format!("the heap does not have all values of `{place}`"));
+    }
+    if let expr::Answer::Truth(yes) = answer {
+        check_known(&heap, rule, yes, &notes)?;
     }
     let mut finding = None;
     let mut evidence = Vec::new();
@@ -178,6 +180,24 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         ..reply(verdict, message, notes)
     };
     Ok(Report::Answer { answer, finding })
+}
+
+/// Returns an error if values or parts that the heap lacks could make an expression true or false.
+fn check_known(heap: &Snapshot, rule: &Rule, yes: bool, unknown: &[String]) -> Result<(), Problem> {
+    if let Some(unknown) = unknown.first() {
+        let message = "the expression hangs on values that the heap does not have";
+        return Err(Problem::new(message).hint(unknown.clone()));
+    }
+    let is_for_good = match yes {
+        true => holds_for_good(&rule.program),
+        false => fails_for_good(&rule.program),
+    };
+    if heap.lacks().parts && !is_for_good {
+        return Err(Problem::new(format!(
+            "the expression is {yes} on what could be read, and parts of the heap are missing"
+        )));
+    }
+    Ok(())
 }
 
 /// Returns the only statement of a text.

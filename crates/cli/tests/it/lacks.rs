@@ -120,8 +120,10 @@ fn a_rule_about_what_may_be_an_interface_is_not_checked() {
         &folder,
         "check HEAP --rules optional.deal",
         expect![[r#"
-        1 rule, which holds
-    "#]],
+            not checked: count: `java.util.List` may be an interface, and the heap does not say what implements it (name the classes that implement it)
+            1 rule, 0 failed, 1 not checked
+            exit code 2
+        "#]],
     );
     check(
         &folder,
@@ -267,29 +269,29 @@ fn classes_of_one_name_are_one_to_rules_and_commands() {
         &folder,
         "info HEAP",
         expect![[r#"
-        HEAP
-                       objects  bytes
-          objects           22    400
-          reachable          7    144
-          unreachable       15    256
-          19 edges
+            HEAP
+                           objects  bytes
+              objects           22    400
+              reachable          7    144
+              unreachable       15    256
+              19 edges
 
-          classes (22)         bytes  objects  reachable  retained ≥
-          java.lang.Class        224       13          0           0
-          shop.Item (2 of 2)      48        2          2         112
-          java.lang.Object        32        2          0           0
-          byte[]                  24        1          1          24
-          java.lang.String        24        1          1          48
-          java.util.ArrayList     16        1          1          16
-          other.Label             16        1          1          16
-          shop.Item (1 of 2)      16        1          1         128
+              classes (21)         bytes  objects  reachable  retained ≥
+              java.lang.Class        224       13          0           0
+              shop.Item (2 of 2)      48        2          2         112
+              java.lang.Object        32        2          0           0
+              byte[]                  24        1          1          24
+              java.lang.String        24        1          1          48
+              java.util.ArrayList     16        1          1          16
+              other.Label             16        1          1          16
+              shop.Item (1 of 2)      16        1          1         128
 
-          roots   count
-          static      2
+              roots   count
+              static      2
 
-          threads  stack roots  thread object
-          none
-    "#]],
+              threads  stack roots  thread object
+              none
+        "#]],
     );
     check(
         &folder,
@@ -324,6 +326,7 @@ const CUT: &str = "
     rule fails: instances(shop.Item) <= 2;
     rule fails-for-one: assertion(forall shop.Item x: x.next != null);
     rule exists-fails: assertion(exists java.lang.String x: x == \"apple\");
+    rule exists-holds: assertion(exists shop.Item x: x.next == null);
     rule nobody-knows: reach(static:shop.Till.items).size() == 6;
 ";
 
@@ -355,10 +358,13 @@ fn what_holds_on_a_part_of_a_heap_is_not_checked() {
         not checked: exists-fails: it does not hold on what could be read, and parts of the heap are missing
           note: at byte 2415: the file ends inside an object; what came behind it is missing
           note: 1 reference leads to an object that the dump does not have
+        holds: exists-holds
+          note: at byte 2415: the file ends inside an object; what came behind it is missing
+          note: 1 reference leads to an object that the dump does not have
         not checked: nobody-knows: it does not hold on what could be read, and parts of the heap are missing
           note: at byte 2415: the file ends inside an object; what came behind it is missing
           note: 1 reference leads to an object that the dump does not have
-        5 rules, 2 failed, 3 not checked
+        6 rules, 2 failed, 3 not checked
         note: cut.hprof: at byte 2415: the file ends inside an object; what came behind it is missing
         note: cut.hprof: 1 reference leads to an object that the dump does not have
         exit code 2
@@ -366,7 +372,7 @@ fn what_holds_on_a_part_of_a_heap_is_not_checked() {
     for form in ["cut.heap", "cut.hhs", "cut.heapsnapshot"] {
         let output = run_in(&folder.0, &format!("convert cut.hprof {form}"));
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let line = format!("check {form} 'instances(other.Label) <= 1'");
+        let line = format!("check {form} 'instances(only other.Label) <= 1'");
         let shown = told(&run_in(&folder.0, &line));
         assert!(shown.contains("parts of the heap are missing"), "{shown}");
         assert!(shown.ends_with("exit code 2\n"), "{shown}");
@@ -440,5 +446,218 @@ fn rules_for_other_heaps_are_not_checked() {
         not checked: tree-map-left: it is about the heap of a JVM, and this heap is none
         1 rule, 0 failed, 1 not checked
     "#]],
+    );
+}
+
+/// Whoever reads a report and not the terminal learns what the file lacks.
+#[test]
+fn each_report_says_what_is_missing() {
+    let folder = Folder::new("lacks-reports");
+    folder.write("cut.hprof", cut());
+    for command in [
+        "info",
+        "suspects",
+        "dominators",
+        "waste",
+        "shapes",
+        "summary",
+    ] {
+        for format in ["json", "html"] {
+            let output = run_in(
+                &folder.0,
+                &format!("{command} cut.hprof --format {format} -q"),
+            );
+            assert_eq!(output.status.code(), Some(0), "{command}: {output:?}");
+            let shown = String::from_utf8(output.stdout).unwrap();
+            assert!(
+                shown.contains("the file ends inside an object"),
+                "{command}: {shown}"
+            );
+            if format == "json" {
+                let json: serde_json::Value = serde_json::from_str(&shown).unwrap();
+                assert!(json["notes"][0].is_string(), "{command}: {shown}");
+            }
+        }
+    }
+    for (expression, code) in [
+        ("forall shop.Item x: x != null", 2),
+        ("exists shop.Item x: x.next == null", 0),
+        ("forall shop.Item x: x.next != null", 1),
+        ("reach(static:shop.Till.items).size() == 6", 2),
+    ] {
+        let output = run_in(&folder.0, &format!("eval cut.hprof '{expression}'"));
+        assert_eq!(output.status.code(), Some(code), "{expression}: {output:?}");
+    }
+}
+
+/// What is dropped from a heap decides nothing there.
+#[test]
+fn a_rule_that_hangs_on_what_was_dropped_is_not_checked() {
+    let folder = Folder::new("lacks-values");
+    folder.write(
+        "shop.heap",
+        "class Order { total: i32, name ->, next -> }
+        class Str { text }
+        root static:orders -> Order#1
+        Order#1 { total = 3, name -> Str#3, next -> Order#2 }
+        Order#2 { total = 12, name -> Str#4 }
+        Str#3 \"Ann\"
+        Str#4 \"Bob\"
+        ",
+    );
+    let output = run_in(&folder.0, "convert shop.heap dropped.hhs --redact");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    folder.write(
+        "shop.deal",
+        "
+        rule small: assertion(forall Order x: x.total < 20);
+        rule not-large: assertion(forall Order x: !(x.total >= 20));
+        rule none-small: assertion(!(exists Order x: x.total < 0));
+        rule named: assertion(exists Order x: x.name == \"Ann\");
+        rule expression: forall Order x: x.total < 20;
+        rule linked: assertion(exists Order x: x.next != null);
+        rule few: instances(Order) <= 2;
+        ",
+    );
+    folder.check(
+        "check shop.heap --rules shop.deal",
+        expect![[r#"
+        7 rules, all hold
+    "#]],
+    );
+    folder.check(
+        "check dropped.hhs --rules shop.deal -q",
+        expect![[r#"
+        not checked: small: it hangs on values that the heap does not have
+          note: the heap does not have `x.total` of 2 objects, Order#1 among them
+        not checked: not-large: it hangs on values that the heap does not have
+          note: the heap does not have `x.total` of 2 objects, Order#1 among them
+        not checked: none-small: it hangs on values that the heap does not have
+          note: the heap does not have `x.total` of 2 objects, Order#1 among them
+        not checked: named: it hangs on values that the heap does not have
+          note: the heap does not have `x.name` of 2 objects, Order#1 among them
+        not checked: expression: it hangs on values that the heap does not have
+          note: the heap does not have all values of `x.total < 20`
+        7 rules, 0 failed, 5 not checked
+        exit code 2
+    "#]],
+    );
+    folder.check(
+        "eval dropped.hhs 'forall Order x: x.total < 20' -q",
+        expect![[r#"
+            error: the expression hangs on values that the heap does not have
+              the heap does not have all values of `x.total < 20`
+            exit code 2
+        "#]],
+    );
+    let output = run_in(
+        &folder.0,
+        "check dropped.hhs --rules shop.deal --format junit",
+    );
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(shown.matches("it hangs on values").count(), 5, "{shown}");
+}
+
+/// A snapshot of V8 has no words for superclasses.
+#[test]
+fn a_rule_about_a_class_is_not_checked_where_superclasses_are_lost() {
+    let folder = folder("lacks-superclasses");
+    let rule = "'instances(java.util.AbstractList) <= 0'";
+    folder.check(&format!("check shop.hhs {rule}"), expect![[r#"
+        error[assertion]: the assertion does not hold
+          objects: java.util.ArrayList#20
+          1 held like this:
+            static:"shop.Till.list" → java.util.ArrayList#20
+          note: 1 instances of java.util.AbstractList and its subclasses live; the assertion allows 0
+          place: statement:1:1
+          fingerprint: d1f2c91ab25be2e1
+        1 rule, 1 failed
+        exit code 1
+    "#]]);
+    let output = run_in(&folder.0, "convert shop.hhs shop.heapsnapshot");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let rules = "
+        rule lost: instances(shop.Item) <= 2;
+        rule only: instances(only shop.Item) <= 3;
+        rule all: assertion(forall x: x == x);
+    ";
+    folder.write("lost.deal", rules);
+    folder.check(
+        "check shop.heapsnapshot --rules lost.deal",
+        expect![[r#"
+            not checked: lost: the heap does not say which classes extend `shop.Item` (snapshots of V8 cannot have it: convert the dump to `.hhs`, which keeps it)
+            3 rules, 0 failed, 1 not checked
+            exit code 2
+        "#]],
+    );
+    for form in ["again.heap", "again.hhs", "again.heapsnapshot"] {
+        let output = run_in(&folder.0, &format!("convert shop.heapsnapshot {form}"));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let shown = told(&run_in(
+            &folder.0,
+            &format!("check {form} --rules lost.deal"),
+        ));
+        assert!(
+            shown.contains("which classes extend `shop.Item`"),
+            "{shown}"
+        );
+    }
+}
+
+/// A small integer is not in a snapshot of V8, and is not null.
+#[test]
+fn a_rule_that_takes_a_number_for_null_is_not_checked() {
+    let folder = Folder::new("lacks-numbers");
+    let mut page = V8File::new();
+    let root = page.root();
+    let map = page.node("hidden", "system / Map", 40);
+    page.element(root, 1, map);
+    let [one, two] = [(); 2].map(|()| page.node("object", "Order", 24));
+    let name = page.node("string", "Ann", 16);
+    page.edge(one, "property", "next", two);
+    page.edge(one, "property", "name", name);
+    page.global(one);
+    folder.write("page.heapsnapshot", page.text());
+    folder.write(
+        "page.deal",
+        "
+        rule all: assertion(forall Order x: x.next != null);
+        rule none: assertion(forall Order x: !(x.next != null));
+        rule one: assertion(exists Order x: x.next != null);
+        rule named: assertion(forall Order x: x.name != \"Bob\");
+        rule expression: forall Order x: x.next != null;
+        ",
+    );
+    folder.check(
+        "check page.heapsnapshot --rules page.deal",
+        expect![[r#"
+            not checked: all: it hangs on values that the heap does not have
+              note: the heap does not have `x.next` of Order#9
+            error[none]: `none` does not hold
+              objects: Order#7
+              x = Order#7, x.next = Order#9:
+                static:Order → Order#7
+              note: 1 object breaks `forall Order x: !(x.next != null)`
+              note: the heap does not have `x.next` of Order#9
+              place: page.deal:3:9
+              fingerprint: 3ea29b04ca03744b
+            holds: one
+              note: the heap does not have `x.next` of Order#9
+            not checked: expression: it hangs on values that the heap does not have
+              note: the heap does not have all values of `x.next != null`
+            5 rules, 1 failed, 2 not checked
+            exit code 2
+        "#]],
+    );
+    let output = run_in(&folder.0, "convert page.heapsnapshot page.hhs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    folder.check(
+        "check page.hhs --rules page.deal --only all",
+        expect![[r#"
+            not checked: all: it hangs on values that the heap does not have
+              note: the heap does not have `x.next` of Order#9
+            1 rule, 0 failed, 1 not checked
+            exit code 2
+        "#]],
     );
 }

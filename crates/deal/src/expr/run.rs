@@ -153,6 +153,9 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             },
             Truth::Compare(it, left, right) => {
                 let (left, right) = (self.number(left), self.number(right));
+                if self.ground.may_be_number(it, &left, &right) {
+                    self.is_unknown(it.span);
+                }
                 match self.ground.compare(it.op, it.by, &left, &right) {
                     Some(holds) => holds,
                     None => self.is_unknown(it.span) || it.op.of_unlike(),

@@ -3,6 +3,7 @@
 mod bounds;
 mod comparisons;
 mod diagnostics;
+mod doubt;
 mod evaluation;
 mod expressions;
 mod generated;

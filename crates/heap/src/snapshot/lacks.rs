@@ -12,15 +12,19 @@ pub struct Lacks {
     pub parts: bool,
     /// Which classes are interfaces, and which ones implement them.
     pub interfaces: bool,
+    /// Which class extends which.
+    pub superclasses: bool,
+    /// Numbers in slots, which seem to be null.
+    pub numbers: bool,
 }
 
 impl Lacks {
     /// What can be lacking, as files spell it, in the order of their numbers there.
-    pub const WORDS: [&'static str; 2] = ["parts", "interfaces"];
+    pub const WORDS: [&'static str; 4] = ["parts", "interfaces", "superclasses", "numbers"];
 
     /// Whether each of [`Self::WORDS`] is lacking.
-    pub fn all(self) -> [bool; 2] {
-        [self.parts, self.interfaces]
+    pub fn all(self) -> [bool; 4] {
+        [self.parts, self.interfaces, self.superclasses, self.numbers]
     }
 
     /// The words for what is lacking.
@@ -34,6 +38,8 @@ impl Lacks {
         match word {
             "parts" => self.parts = true,
             "interfaces" => self.interfaces = true,
+            "superclasses" => self.superclasses = true,
+            "numbers" => self.numbers = true,
             _ => return false,
         }
         true

@@ -4,11 +4,16 @@ use heaphound_heap::finding::{Finding, Severity};
 
 use super::{Document, Names, Part, Tone, answer, diff, dominators, growth, info, rules, shapes};
 use super::{suspects, waste};
-use crate::{Compared, Report};
+use crate::{About, Compared, Report};
 
-/// Returns the report of a command as a document. `heap` is the file that the report is about.
-pub fn of_report(command: &str, heap: &str, report: &Report) -> Document {
-    let mut document = Document::new(heap, format!("heaphound {command}"));
+/// Returns the report of a command as a document.
+pub fn of_report(about: &About<'_>, report: &Report) -> Document {
+    let mut document = Document::new(about.heap, format!("heaphound {}", about.command));
+    if !about.notes.is_empty() {
+        document
+            .section("What is to be said of the file")
+            .notes(about.notes);
+    }
     put(&mut document, report);
     document
 }

@@ -18,17 +18,17 @@ mod table;
 mod tree;
 mod writer;
 
-use crate::Report;
 use crate::document::{Document, Tone, of_report};
+use crate::{About, Report};
 
-/// Returns a report of a command as an HTML file. `heap` is the file that it is about.
-pub fn report(command: &str, heap: &str, report: &Report) -> String {
-    document(&of_report(command, heap, report))
+/// Returns a report of a command as an HTML file.
+pub fn report(about: &About<'_>, report: &Report) -> String {
+    document(&of_report(about, report))
 }
 
 /// Returns the error of a command that could not do its job, as an HTML file.
-pub fn error(command: &str, heap: &str, message: &str) -> String {
-    let mut said = Document::new(heap, format!("heaphound {command}"));
+pub fn error(about: &About<'_>, message: &str) -> String {
+    let mut said = Document::new(about.heap, format!("heaphound {}", about.command));
     said.headline(Tone::Bad, message);
     document(&said)
 }

@@ -6,7 +6,7 @@ use heaphound_heap::finding::{Evidence, Finding, Hop, Known, LeftOut, Named, Pat
 use heaphound_heap::{Root, RootKind};
 use heaphound_report::baseline::Vanished;
 use heaphound_report::rules::{Rule, Verdict};
-use heaphound_report::{Compared, Growth, Report, Rules, junit, sarif};
+use heaphound_report::{About, Compared, Growth, Report, Rules, junit, sarif};
 use heaphound_testkit::schema;
 use proptest::prelude::*;
 use roxmltree::Document;
@@ -165,7 +165,7 @@ proptest! {
 
     #[test]
     fn sarif_fits_its_schema_whatever_it_says(report in report(), heap in text()) {
-        let text = sarif::report("check", &heap, &report);
+        let text = sarif::report(&About::new("check", &heap), &report);
         schema::check_sarif(&text);
         let log: Value = serde_json::from_str(&text).unwrap();
         let results = log["runs"][0]["results"].as_array().unwrap();
@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn junit_is_xml_whatever_it_says(report in report(), heap in text()) {
-        let xml = junit::report("check", &heap, &report, TOOK);
+        let xml = junit::report(&About::new("check", &heap), &report, TOOK);
         let document = Document::parse(&xml);
         prop_assert!(document.is_ok(), "{:?}\n{xml}", document.err());
         let document = document.unwrap();
@@ -203,8 +203,8 @@ proptest! {
 
     #[test]
     fn errors_are_well_formed_whatever_they_say(message in text(), heap in text()) {
-        schema::check_sarif(&sarif::error("check", &heap, &message));
-        let xml = junit::error("check", &heap, &message, TOOK);
+        schema::check_sarif(&sarif::error(&About::new("check", &heap), &message));
+        let xml = junit::error(&About::new("check", &heap), &message, TOOK);
         prop_assert!(Document::parse(&xml).is_ok(), "{xml}");
     }
 }
@@ -232,7 +232,7 @@ fn check_traversal(result: &Value, nth: usize, path: &Path) {
 #[test]
 #[should_panic = "does not fit"]
 fn what_is_not_sarif_is_found() {
-    let text = sarif::error("check", "web.heap", "no");
+    let text = sarif::error(&About::new("check", "web.heap"), "no");
     schema::check_sarif(&text.replace("executionSuccessful", "executionSuccesful"));
 }
 
@@ -243,7 +243,7 @@ fn forbidden_characters_are_escaped_and_not_lost() {
         growth: Growth::default(),
         findings: vec![finding],
     };
-    let xml = junit::report("grow", "a.heap", &report, TOOK);
+    let xml = junit::report(&About::new("grow", "a.heap"), &report, TOOK);
     let document = Document::parse(&xml).unwrap();
     let failure = document.descendants().find(|it| it.has_tag_name("failure"));
     assert_eq!(

@@ -6,7 +6,7 @@ use heaphound_heap::root::{Root, RootKind};
 use heaphound_report::document::{
     Axis, Branch, Cell, Chart, Document, Edge, Graph, Line, Names, Node, Part, Table, Tone, Tree,
 };
-use heaphound_report::html;
+use heaphound_report::{About, html};
 
 /// Compares a page without its style and script, which are files of their own.
 fn check(page: &str, expect: expect_test::ExpectFile) {
@@ -246,7 +246,10 @@ fn large_inputs_are_shown_in_part_and_that_is_said() {
 
 #[test]
 fn errors_keep_their_lines() {
-    let page = html::error("check", "x.heap", "no class `A`\n  did you mean `B`?");
+    let page = html::error(
+        &About::new("check", "x.heap"),
+        "no class `A`\n  did you mean `B`?",
+    );
     assert!(page.contains("no class `A`\n  did you mean `B`?"), "{page}");
     assert!(page.contains("class=\"headline bad\""));
 }

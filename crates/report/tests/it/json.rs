@@ -4,7 +4,7 @@ use heaphound_heap::finding::{Evidence, Finding, Hop, LeftOut, Named, Path, Seve
 use heaphound_heap::{Root, RootKind};
 use heaphound_report::answer::{Amount, Kind};
 use heaphound_report::rules::{self, Rule};
-use heaphound_report::{Answer, Growth, Members, Report, Rules, Shapes, Verdict, json};
+use heaphound_report::{About, Answer, Growth, Members, Report, Rules, Shapes, Verdict, json};
 use heaphound_testkit::schema;
 
 fn named(class: &str) -> Named {
@@ -83,7 +83,7 @@ fn a_report_with_everything_fits_the_schema() {
                 answer: answer(verdict.clone()),
                 finding: Some(Box::new(finding)),
             };
-            schema::check(&json::report("probe", "web.heap", &report));
+            schema::check(&json::report(&About::new("probe", "web.heap"), &report));
         }
     }
 }
@@ -131,17 +131,20 @@ fn every_kind_of_report_fits_the_schema() {
         },
     ];
     for report in reports {
-        schema::check(&json::report("deal", "", &report));
+        schema::check(&json::report(&About::new("deal", ""), &report));
     }
 }
 
 #[test]
 fn an_error_fits_the_schema() {
-    schema::check(&json::error("probe", "web.heap", "no such file"));
+    schema::check(&json::error(
+        &About::new("probe", "web.heap"),
+        "no such file",
+    ));
 }
 
 #[test]
 #[should_panic = "$/command does not fit"]
 fn what_does_not_fit_the_schema_is_found() {
-    schema::check(&json::error("dance", "web.heap", ""));
+    schema::check(&json::error(&About::new("dance", "web.heap"), ""));
 }

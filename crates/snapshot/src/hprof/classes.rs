@@ -315,15 +315,29 @@ impl Classes {
     /// of them.
     fn add_mirror(&mut self, records: &[ClassRecord]) {
         let mut bytes = self.sizes.header;
-        let declared = records.iter().zip(&self.infos);
-        let declared = declared.filter(|(_, info)| info.name == "java.lang.Class");
+        let mut declared = self.infos[..records.len()].iter();
+        let declared = declared.find(|info| info.name == "java.lang.Class");
         let mut above = None;
-        if let Some((_, info)) = declared.into_iter().next() {
+        let mut place = None;
+        if let Some(info) = declared {
             bytes = self.layouts[info.id.0 as usize - 1].bytes;
             let has_none = |id: &ClassId| self.infos[id.0 as usize - 1].fields.is_empty();
             above = info.superclass.filter(has_none);
+            // A dump has nothing else of that class, unless somebody made it up.
+            let is_extended = self.infos.iter().any(|it| it.superclass == Some(info.id));
+            place = (!is_extended).then_some(info.id.0 - 1);
         }
-        self.mirror = self.add("java.lang.Class".into());
+        self.mirror = match place {
+            Some(place) => {
+                self.layouts[place as usize] = Layout {
+                    data: self.layouts[place as usize].data,
+                    ..Layout::default()
+                };
+                self.infos[place as usize].caption = None;
+                place
+            }
+            None => self.add("java.lang.Class".into()),
+        };
         let info = &mut self.infos[self.mirror as usize];
         info.superclass = above;
         info.fields = MIRROR_SLOTS

@@ -186,10 +186,16 @@ pub fn read_hprof(
         // Nothing is of them, and they are the last.
         classes.infos.truncate(unknown.0 as usize);
     }
-    // Every dump of HotSpot that we have seen has some hundreds of them: not worth a word.
-    let few = columns.targets.len() as u64 / 100;
+    // HotSpot writes one array with some hundreds of references to classes of its archive that nobody has loaded, and some
+    // others here and there: not worth a word.
+    let few = columns.targets.len() / 100;
+    let holders = columns.cut.chunk_by(|a, b| a.0 == b.0).count();
     let told = Odd {
-        dangling: if odd.dangling > few { odd.dangling } else { 0 },
+        dangling: if is_read && holders <= few {
+            0
+        } else {
+            odd.dangling
+        },
         ..odd
     };
     columns.notes.extend(notes_of(told, roots.dangling));
@@ -197,6 +203,7 @@ pub fn read_hprof(
     columns.lacks = Lacks {
         parts: !is_read || told.dangling > 0 || odd.classless > 0,
         interfaces: true,
+        ..Lacks::default()
     };
     columns.knows_all = options.values && odd.unknown == 0;
     columns.roots = roots.roots;

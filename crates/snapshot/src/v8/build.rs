@@ -4,16 +4,18 @@
 //! functions and the like where no string node has that text, all held by one object, and last the pairs of
 //! weak maps. An object's number is V8's id of the node, which Chrome's tools print as `@1234`.
 //!
-//! Elsewhere: what the classes are (`classes.rs`), the fields (`slots.rs`), the roots (`roots.rs`), the pairs (`pairs.rs`).
+//! Elsewhere: what the classes are (`classes.rs`), the fields (`slots.rs`), the roots (`roots.rs`), the pairs (`pairs.rs`), what strings
+//! say that consist of others (`joined.rs`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use heaphound_heap::class::Elements;
-use heaphound_heap::snapshot::{Columns, ObjectId, Snapshot, encode_values};
+use heaphound_heap::snapshot::{Columns, Lacks, ObjectId, Snapshot, encode_values};
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Root, RootKind};
 
 use super::classes::{Classes, DETACHED, OwnNames, SYSTEM, Sort};
 use super::graph::{Graph, NO_NODE};
+use super::joined::{Joined, Text, is_whole};
 use super::meta::{Meta, NodeKind};
 use super::pairs::{PAIR, Pairs};
 use super::roots::Roots;
@@ -24,12 +26,11 @@ use crate::budget::Budget;
 pub const NAMES: &str = "(names)";
 /// What is shown beside an object whose class has nodes of many names.
 pub const CAPTION: &str = "name";
-/// V8 writes no more characters of a string.
-const MOST_CHARACTERS: usize = 1024;
-/// Bytes of a string object before its characters.
-const STRING_HEADER: usize = 16;
 /// What the bytes of an `ArrayBuffer` are.
 const BUFFER_DATA: &str = "system / JSArrayBufferData";
+/// V8's description of objects, and what it calls a small integer.
+const MAP: &[u8] = b"system / Map";
+const SMALL: &[u8] = b"smi number";
 /// The first classes are interfaces.
 const INTERFACES: u32 = 2;
 
@@ -51,9 +52,13 @@ pub fn build(meta: &Meta, mut graph: Graph, bytes: u64, values: bool) -> Result<
         object_of: object_of(graph.nodes(), &roots.removed),
         captions: Captions::of(&graph, meta),
         numbers: numbers(&graph, meta, &slots),
+        joined: Joined::default(),
         budget: Budget::for_input(usize::try_from(bytes).unwrap_or(usize::MAX)),
         columns: Columns {
-            lacks: meta.lacks,
+            lacks: Lacks {
+                numbers: meta.lacks.numbers || lacks_numbers(&graph, meta),
+                ..meta.lacks
+            },
             ..Columns::default()
         },
         infos: Vec::new(),
@@ -70,6 +75,15 @@ pub fn build(meta: &Meta, mut graph: Graph, bytes: u64, values: bool) -> Result<
         slots,
     };
     builder.make_classes()?;
+    if values {
+        builder.joined = Joined::find(
+            &builder.graph,
+            &builder.classes,
+            &builder.slots,
+            &builder.unknown,
+            &mut builder.budget,
+        );
+    }
     builder.find_names();
     builder.add_nodes();
     builder.add_names();
@@ -113,6 +127,15 @@ fn pointer_bytes(graph: &Graph, meta: &Meta) -> Option<u32> {
     });
     let bytes = number?.1.checked_sub(8);
     bytes.filter(|it| [4, 8].contains(it))
+}
+
+/// Whether V8 wrote no small integers: what has no node is not told, unless the program asked for values. Others than V8 write no maps.
+fn lacks_numbers(graph: &Graph, meta: &Meta) -> bool {
+    let mut nodes = graph.kind.iter().zip(&graph.name);
+    let is_number = |kind: u8| meta.node_kinds[kind as usize] == NodeKind::Number;
+    let has_maps = nodes.any(|(_, name)| graph.strings.get(*name).starts_with(MAP));
+    let mut numbers = graph.kind.iter().zip(&graph.name);
+    has_maps && !numbers.any(|(kind, name)| is_number(*kind) && graph.strings.get(*name) == SMALL)
 }
 
 /// The values of number nodes. They have an edge to a string with the value, if the program
@@ -174,6 +197,7 @@ struct Builder {
     object_of: Vec<u32>,
     captions: Captions,
     numbers: HashMap<u32, f64>,
+    joined: Joined,
     budget: Budget,
     columns: Columns,
     infos: Vec<Info>,
@@ -239,7 +263,7 @@ impl Builder {
             }
             info.caption = caption;
             info.elements = match draft.sort {
-                Sort::String => Some(Elements::Text),
+                sort if sort.is_text() => Some(Elements::Text),
                 Sort::Array => Some(Elements::Refs),
                 _ if draft.name == BUFFER_DATA => Some(Elements::Plain(PlainKind::U8)),
                 _ => None,
@@ -369,7 +393,7 @@ impl Builder {
         let first_pair = self.first_pair();
         homeless.extend(pairs.map(|pair| first_pair + pair as u32));
         if !homeless.is_empty() {
-            let of_text = info.sort == Some(Sort::String);
+            let of_text = info.sort.is_some_and(Sort::is_text);
             let room = match of_text {
                 true => 0,
                 false => (u32::MAX as u64 + 1).saturating_sub(behind),
@@ -475,6 +499,11 @@ impl Builder {
                 let bytes = self.columns.bytes_of.last().copied().unwrap_or(0);
                 self.add_text(self.graph.name[node as usize], class, bytes as usize);
             }
+            Some(Sort::ConsString) if self.values => {
+                if let Some(text) = self.joined.take(node) {
+                    self.add_joined(&text, class);
+                }
+            }
             Some(Sort::Number) if self.values => {
                 if let Some(number) = self.numbers.get(&node) {
                     let info = &self.columns.classes[(class + INTERFACES) as usize];
@@ -494,19 +523,20 @@ impl Builder {
         }
         let info = &self.columns.classes[(class + INTERFACES) as usize];
         encode_values(info, |_| None, Some(text), &mut self.columns.values);
-        // V8 cuts long strings short. How many bytes they have shows it.
-        if text.len() >= MOST_CHARACTERS {
-            let text = self.graph.strings.str(string);
-            let width = match text.chars().any(|it| it as u32 > 0xff) {
-                true => 2,
-                false => 1,
-            };
-            let shown = STRING_HEADER + 8 + text.encode_utf16().count() * width;
-            if bytes > shown && bytes != u32::MAX as usize {
-                let object = self.columns.class_of.len() as u32 - 1;
-                let length = ((bytes - STRING_HEADER) / width).max(text.len() + 1);
-                self.columns.lengths.push((object, length as u32));
-            }
+        if let Err(length) = is_whole(self.graph.strings.str(string), bytes) {
+            let object = self.columns.class_of.len() as u32 - 1;
+            self.columns.lengths.push((object, length));
+        }
+    }
+
+    /// Adds the text of the last object, which consists of others.
+    fn add_joined(&mut self, text: &Text, class: u32) {
+        let info = &self.columns.classes[(class + INTERFACES) as usize];
+        let bytes = text.start.as_bytes();
+        encode_values(info, |_| None, Some(bytes), &mut self.columns.values);
+        if !text.is_whole {
+            let object = self.columns.class_of.len() as u32 - 1;
+            self.columns.lengths.push((object, bytes.len() as u32 + 1));
         }
     }
 

@@ -44,6 +44,13 @@ pub enum Sort {
     Kind(u8),
 }
 
+impl Sort {
+    /// Whether its nodes are text.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::String | Self::ConsString | Self::SlicedString)
+    }
+}
+
 /// A class whose fields are still to be found.
 #[derive(Debug)]
 pub struct Class {

@@ -7,6 +7,7 @@
 mod build;
 mod classes;
 mod graph;
+mod joined;
 // Without the feature it is never made.
 #[cfg_attr(not(feature = "v8"), allow(dead_code))]
 mod meta;

@@ -112,7 +112,7 @@ impl Slots {
             let class = classes.fields_of(classes.of[node]);
             // The elements of a string are its text.
             let sort = classes.list[class as usize].sort;
-            let is_text = sort == Sort::String;
+            let is_text = sort.is_text();
             // V8 has weak edges to keys and values as well, which tell no more than the pairs.
             let is_table = sort == Sort::Array && pairs.is_table(node as u32);
             for edge in edges {

@@ -227,6 +227,8 @@ impl<'h> Writer<'h> {
             // Only what came from V8 has its interfaces; names mean nothing else elsewhere.
             let from_v8 = system.is_some();
             let (node, has_name) = match shown.name.as_str() {
+                "(concatenated string)" if from_v8 => (Node::ConsString, false),
+                "(sliced string)" if from_v8 => (Node::SlicedString, false),
                 _ if class.elements == Some(Elements::Text) => (Node::String, false),
                 name if is_detached => (Node::Native, name.starts_with('<')),
                 _ if !from_v8 => (Node::Object, false),
@@ -237,8 +239,6 @@ impl<'h> Writer<'h> {
                 "(symbol)" => (Node::Symbol, true),
                 "(bigint)" => (Node::BigInt, true),
                 "(number)" => (Node::Number, false),
-                "(concatenated string)" => (Node::ConsString, false),
-                "(sliced string)" => (Node::SlicedString, false),
                 NAMES => (Node::Synthetic, false),
                 name if name.starts_with('<') => (Node::Native, true),
                 _ if implements(class, system) => (Node::Hidden, false),
@@ -524,6 +524,12 @@ impl<'h> Writer<'h> {
         }
     }
 
+    /// Whether a class extends another, for which V8 has no words but where nodes are detached.
+    fn extends(&self) -> bool {
+        let mut classes = self.heap.classes().iter();
+        classes.any(|it| it.superclass.is_some() && !it.name.starts_with(DETACHED_PREFIX))
+    }
+
     fn write(&self, out: &mut impl Write, progress: Progress<'_>) -> io::Result<()> {
         let written = || (0u32..).zip(&self.node_of).filter(|it| *it.1 != NO_NODE);
         let written = || written().map(|(object, _)| object);
@@ -539,12 +545,9 @@ impl<'h> Writer<'h> {
             "{{\"snapshot\":{{\"meta\":{META},\"node_count\":{nodes},\"edge_count\":{edges},\"trace_function_count\":0"
         )?;
         // Others read over what follows.
-        let lacks: Vec<String> = self
-            .heap
-            .lacks()
-            .words()
-            .map(|it| format!("\"{it}\""))
-            .collect();
+        let mut lacks = self.heap.lacks();
+        lacks.superclasses |= self.extends();
+        let lacks: Vec<String> = lacks.words().map(|it| format!("\"{it}\"")).collect();
         let unknown: Vec<String> = self.unknown.values().map(u32::to_string).collect();
         for (key, list) in [("lacks", lacks), ("unknown", unknown)] {
             if !list.is_empty() {

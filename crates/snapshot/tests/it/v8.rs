@@ -349,6 +349,59 @@ fn a_long_string_is_known_to_go_on() {
     assert_eq!(heap.whole_text_of(ObjectId(1)), Some(whole));
 }
 
+/// V8 says of a concatenated string what its parts are, of a sliced one where it is cut from.
+#[test]
+fn a_concatenated_string_says_what_its_parts_say() {
+    let mut file = V8File::new();
+    let cons = |file: &mut V8File, first, second| {
+        let node = file.node("concatenated string", "(concatenated string)", 20);
+        file.edge(node, "internal", "first", first);
+        file.edge(node, "internal", "second", second);
+        node
+    };
+    let [one, two] = ["heap", "hound ж"].map(|it| file.node("string", it, 24));
+    let joined = cons(&mut file, one, two);
+    // A part may come behind the whole.
+    let outer = file.node("concatenated string", "(concatenated string)", 20);
+    let three = file.node("string", "!", 24);
+    let inner = cons(&mut file, joined, three);
+    file.edge(outer, "internal", "first", inner);
+    file.edge(outer, "internal", "second", inner);
+    // As a loop makes it.
+    let mut long = one;
+    for _ in 0..3_000 {
+        long = cons(&mut file, long, three);
+    }
+    let sliced = file.node("sliced string", "(sliced string)", 20);
+    file.edge(sliced, "internal", "parent", one);
+    let of_sliced = cons(&mut file, one, sliced);
+    let own_part = file.node("concatenated string", "(concatenated string)", 20);
+    file.edge(own_part, "internal", "first", one);
+    file.edge(own_part, "internal", "second", own_part);
+    let all = [one, joined, inner, outer, long, sliced, of_sliced, own_part];
+    let ids = all.map(|it| file.id(it));
+    let heap = heap_of(&file);
+    for heap in [&heap, &read_bytes(&written(&heap)).unwrap()] {
+        let whole = ids.map(|id| {
+            let mut objects = heap.objects();
+            let object = objects.find(|it| heap.number_of(*it) == id).unwrap();
+            assert!(is_text(heap.class(heap.class_of(object))));
+            heap.whole_text_of(object)
+        });
+        let known = |text: &str| Some(text.to_string());
+        assert_eq!(
+            whole[..3],
+            ["heap", "heaphound ж", "heaphound ж!"].map(known)
+        );
+        assert_eq!(whole[3], known("heaphound ж!heaphound ж!"));
+        assert_eq!(whole[4..], [None, None, None, None]);
+        let mut objects = heap.objects();
+        let long = objects.find(|it| heap.number_of(*it) == ids[4]).unwrap();
+        let start = heap.text_of(long).unwrap();
+        assert_eq!((start.len(), &start[..6]), (1024, "heap!!"));
+    }
+}
+
 #[test]
 fn strings_share_a_text_only_as_often_as_it_fits() {
     let mut file = V8File::new();

@@ -134,6 +134,8 @@ fn reads_of<'r, V: Readable>(setting: &Setting<'_, V>, rule: &'r Rule) -> Vec<Ve
         is_text,
         compare: None,
     };
+    // A string without an array has no text, which is all that there is to know.
+    let lacks_values = !setting.view.knows_all_values();
     let numbers = setting.view.fields().nulls_may_be_numbers();
     let of = |quantifier: &'r Quantifier| {
         let mut all = Vec::new();
@@ -159,7 +161,9 @@ fn reads_of<'r, V: Readable>(setting: &Setting<'_, V>, rule: &'r Rule) -> Vec<Ve
             };
             let may_be_number = numbers && read.compare.is_some();
             if !some.iter().any(is_same)
-                && (read.is_text || may_be_number || can_be_unknown(setting, read.path))
+                && (read.is_text && lacks_values
+                    || may_be_number
+                    || can_be_unknown(setting, read.path))
             {
                 some.push(read);
             }

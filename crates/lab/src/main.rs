@@ -11,7 +11,7 @@ use clap::Parser;
 use heaphound::file::replace_file;
 use heaphound_heap::nearest::near;
 use heaphound_lab::{EXPERIMENTS, Experiment, Options, find, page};
-use heaphound_report::{html, json};
+use heaphound_report::{About, html, json};
 
 /// Run the papers' experiments on our heap and print their figures beside ours.
 ///
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Err(problem) => {
             eprintln!("error: {problem}");
             let text = match args.json {
-                true => json::error("lab", "", &problem),
+                true => json::error(&About::new("lab", ""), &problem),
                 false => String::new(),
             };
             (text, ExitCode::from(2))

@@ -205,7 +205,7 @@ pub fn read_hprof(
         interfaces: true,
         ..Lacks::default()
     };
-    columns.knows_all = options.values && odd.unknown == 0;
+    columns.knows_all = options.values && odd.unknown == 0 && told.dangling == 0;
     columns.roots = roots.roots;
     columns.threads = roots.threads;
     columns.texts = classes.texts;

@@ -106,6 +106,7 @@ fn nodes_edges_and_roots_become_a_heap() {
     check(
         &shop(),
         expect![[r##"
+        lacks numbers
         interface Detached
         interface "(system)"
         class global { orders ->, secrets ->, map -> }

@@ -281,11 +281,32 @@ impl Explain<'_> {
                 "  if no root refers to {names}: one traversal more, for whether it lives"
             )?;
         }
-        // With a query all that decides is collected at once.
-        let statements = plan.rules.iter();
-        let mut statements = statements.map(|&it| &self.resolved.rules[it].program.statement);
-        if statements.all(|it| matches!(it, Statement::Assertion(..))) {
-            writeln!(f, "  if a rule fails: all once more, for what breaks it")?;
+        // With a query all that decides is collected at once, and of a `forall` always. Of an `exists` that fails there
+        // is nothing to collect.
+        let programs = || {
+            plan.rules
+                .iter()
+                .map(|&it| &self.resolved.rules[it].program)
+        };
+        let says_more = |it: &Program| match &it.statement {
+            Statement::Assertion(_, Formula::Quantified(_)) => false,
+            _ => {
+                let mut quantifiers = it.quantifiers.iter();
+                quantifiers.any(|it| it.kind == QuantifierKind::Exists)
+            }
+        };
+        let no_query = programs().all(|it| matches!(it.statement, Statement::Assertion(..)));
+        if no_query && programs().any(says_more) {
+            writeln!(
+                f,
+                "  if a rule fails for what exists: all once more, to find all of that"
+            )?;
+        }
+        if plan.relations.len() > 1 && self.is_disjoint(plan) {
+            writeln!(
+                f,
+                "  if an object is in two relations: each relation once more, to find all that are"
+            )?;
         }
         Ok(())
     }

@@ -6,9 +6,9 @@
 //! the algorithm ([`crate::plan`]); here it becomes a [`trace::Plan`], and what is tested
 //! becomes an [`Examiner`] for each of its steps.
 //!
-//! While a run decides, a quantifier is left alone as soon as one object has decided it. A
-//! second run *collects* instead: all objects that decide, for counterexamples, or that a
-//! query wants.
+//! A run *collects* all objects that decide a `forall`, which are its counterexamples, and all that a query wants. An
+//! `exists` is left alone as soon as one object has decided it. Only if a rule fails for what exists, a second
+//! run collects that.
 //!
 //! Sources are taken to live. A source that may be dead must not make garbage count: then
 //! relations are found first, as sets, and only what the roots reach is looked at
@@ -302,27 +302,49 @@ impl<'s, 'a, V: Readable> Texts<'s, 'a, V> {
         let is_query = |it: &&Program| matches!(it.statement, Statement::Query(_));
         let all: Vec<usize> = (0..programs.len()).collect();
         // What a query finds is collected at once, and then all else with it.
-        let collects = programs.iter().any(is_query);
-        let mut outcomes = self.run(traversal, &all, collects);
-        if !collects {
-            let is_wanted = |rule: &usize| match outcomes[*rule].holds(programs[*rule]) {
-                Some(false) => true,
-                Some(true) => witnesses(traversal.rules[*rule].0),
-                None => false,
-            };
-            let again: Vec<usize> = all.into_iter().filter(is_wanted).collect();
-            let collected = self.run(traversal, &again, true);
-            for (rule, outcome) in again.into_iter().zip(collected) {
-                outcomes[rule] = outcome;
+        if programs.iter().any(is_query) {
+            let mut outcomes = self.run(traversal, &all, true);
+            self.add_overlap(traversal, &mut outcomes);
+            return outcomes;
+        }
+        let breaks = |it: &Quantifier| it.kind == QuantifierKind::Forall;
+        let mut outcomes = self.run_with(traversal, &all, breaks);
+        let is_wanted = |rule: usize| match outcomes[rule].holds(programs[rule]) {
+            Some(false) => true,
+            Some(true) => witnesses(traversal.rules[rule].0),
+            None => false,
+        };
+        let wanted: Vec<bool> = all.iter().map(|&rule| is_wanted(rule)).collect();
+        // Something exists, and nobody has listed what.
+        let lacks = |rule: &usize| {
+            let mut quantifiers = programs[*rule]
+                .quantifiers
+                .iter()
+                .zip(&outcomes[*rule].truths);
+            wanted[*rule] && quantifiers.any(|(it, &truth)| !breaks(it) && truth)
+        };
+        let again: Vec<usize> = all.into_iter().filter(lacks).collect();
+        let collected = self.run(traversal, &again, true);
+        for (rule, outcome) in again.into_iter().zip(collected) {
+            outcomes[rule] = outcome;
+        }
+        for (outcome, wanted) in outcomes.iter_mut().zip(wanted) {
+            if !wanted {
+                outcome.found.iter_mut().for_each(|it| *it = Vec::new());
             }
         }
+        self.add_overlap(traversal, &mut outcomes);
+        outcomes
+    }
+
+    /// Finds the objects that are in two relations, for the rules that fail for them.
+    fn add_overlap(&self, traversal: &Traversal<V::Object>, outcomes: &mut [Outcome<V::Object>]) {
         if outcomes.iter().any(|it| it.overlaps) {
             let overlap = self.overlap(traversal);
             for outcome in outcomes.iter_mut().filter(|it| it.overlaps) {
                 outcome.overlap.clone_from(&overlap);
             }
         }
-        outcomes
     }
 
     /// Runs a traversal for some of its rules; returns an outcome for each. With `collect`, all
@@ -333,12 +355,21 @@ impl<'s, 'a, V: Readable> Texts<'s, 'a, V> {
         rules: &[usize],
         collect: bool,
     ) -> Vec<Outcome<V::Object>> {
+        self.run_with(traversal, rules, |_| collect)
+    }
+
+    /// The same; all objects are found that decide those quantifiers that collect.
+    fn run_with(
+        &self,
+        traversal: &Traversal<V::Object>,
+        rules: &[usize],
+        collects: impl Fn(&Quantifier) -> bool,
+    ) -> Vec<Outcome<V::Object>> {
         let rules: Vec<_> = rules.iter().map(|&it| traversal.rules[it]).collect();
         let programs = || rules.iter().map(|&rule| self.program(rule));
         let mut run = Run {
             texts: self,
             relations: &traversal.relations,
-            collect,
             asked: Vec::new(),
             watches: programs().any(says_disjoint),
         };
@@ -362,6 +393,7 @@ impl<'s, 'a, V: Readable> Texts<'s, 'a, V> {
                         number,
                         quantifier,
                         decides: decides(quantifier),
+                        collects: collects(quantifier),
                     });
                 }
             }
@@ -507,13 +539,14 @@ struct Asked<'a> {
     quantifier: &'a Quantifier,
     /// What holds of objects that decide it.
     decides: Formula,
+    /// Whether all objects that decide it are to be found.
+    collects: bool,
 }
 
 /// One run of a traversal.
 struct Run<'r, 's, 'a, V: Readable> {
     texts: &'r Texts<'s, 'a, V>,
     relations: &'r [Sources<V::Object>],
-    collect: bool,
     asked: Vec<Asked<'a>>,
     /// Whether overlaps of relations are wanted.
     watches: bool,
@@ -541,7 +574,6 @@ struct Tests<'t, F: Fields> {
     tests: Vec<Tested<'t, F>>,
     /// The tests of each class that has some.
     lists: Vec<Vec<usize>>,
-    collect: bool,
     /// What of the whole run is decided, if the traversal may end when all is.
     ends: &'t [AtomicBool],
 }
@@ -553,6 +585,7 @@ struct Tested<'t, F: Fields> {
     ground: &'t Ground<'t, F>,
     test: Test<'t, F>,
     decided: &'t AtomicBool,
+    collects: bool,
 }
 
 impl<F: Fields> Tests<'_, F> {
@@ -674,6 +707,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
                 ground,
                 test,
                 decided: &decided[number],
+                collects: asked.collects,
             };
             let mut add = |test: Predicate<'t, V::Fields<'a>>, of: &[usize]| {
                 let test: Test<'t, V::Fields<'a>> = match test {
@@ -717,9 +751,8 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
             by_class,
             tests,
             lists,
-            collect: self.collect,
             // To find overlaps, all relations are traced to their ends.
-            ends: match self.collect || self.watches {
+            ends: match self.watches || self.asked.iter().any(|it| it.collects) {
                 true => &[],
                 false => decided,
             },
@@ -757,7 +790,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
                         && ground.is_in_range(asked.quantifier, object)
                     {
                         found.decided = true;
-                        if self.collect {
+                        if asked.collects {
                             found.objects.push(object);
                         }
                     }
@@ -866,12 +899,12 @@ impl<F: Fields> Examine<'_, F> {
     #[cold]
     #[inline(never)]
     fn confirm(&mut self, tested: &Tested<'_, F>, x: F::Object) {
-        let known = !self.tests.collect && tested.decided.load(Relaxed);
+        let known = !tested.collects && tested.decided.load(Relaxed);
         if known || !tested.ground.is_in_range(tested.quantifier, x) {
             return;
         }
         tested.decided.store(true, Relaxed);
-        if self.tests.collect {
+        if tested.collects {
             self.found[tested.asked].push(x);
         }
     }

@@ -89,7 +89,7 @@ fn rules_are_explained_without_a_heap() {
               6. trace from the roots and what was ignored, what was not entered, with all relations false
                    test `∀x ∈ Person : (Rmales(x) ∨ Rfemales(x)) ∧ ¬R/males, females(x)`: an object that breaks it decides
               if no root refers to males or females: one traversal more, for whether it lives
-              if a rule fails: all once more, for what breaks it
+              if an object is in two relations: each relation once more, to find all that are
         "#]],
     );
     check(

@@ -260,6 +260,37 @@ fn texts_whose_relations_lead_to_the_same_objects_make_one_traversal() {
     assert_eq!(count(&[]), 0);
 }
 
+#[test]
+fn what_breaks_a_forall_is_found_at_once() {
+    let mut builder = SnapshotBuilder::default();
+    let class = builder.add_class("Node", None, &["next"]);
+    let [last, first] = [(); 2].map(|()| builder.add_object(class, 16));
+    builder.add_edge(Place::Field(0), last);
+    builder.add_root(Root::new(RootKind::Static, "list"), first);
+    let heap = builder.finish().unwrap();
+    let check = |text: &str| {
+        let evaluated = evaluate_texts(&heap, &[text]);
+        let found = evaluated.judged[0].iter().map(|it| match &it.verdict {
+            Verdict::Holds => 0,
+            Verdict::Fails(finding) => finding.objects.len(),
+            other => panic!("{other:?}"),
+        });
+        (found.collect::<Vec<_>>(), evaluated.traversals)
+    };
+    let fails = "assertion(forall Node x: x.next != null);";
+    let holds = "assertion(exists Node x: x.next == null);";
+    assert_eq!(check(fails), (vec![1], 1));
+    assert_eq!(check(&[holds, fails].concat()), (vec![0, 1], 1));
+    assert_eq!(
+        check("assertion(exists Node x: x.next == x);"),
+        (vec![0], 1)
+    );
+    // What exists and ought not to.
+    let not = "assertion(!(exists Node x: x.next == null));";
+    assert_eq!(check(not), (vec![1], 2));
+    assert_eq!(check(&[fails, not].concat()), (vec![1, 1], 2));
+}
+
 /// A rule that asks for no relation shares a traversal with one that does. Its paths are the shortest all the
 /// same, and do not go around what the other rule excludes.
 #[test]

@@ -191,7 +191,9 @@ impl HeapInner {
         let marker = Ageing::<TAGS>::new(ground.epoch, nth);
         let mut phases = Phases::<StaleCounter<'h>, _>::new(self, ground, marker, setup);
         phases = phases.before_roots(setup, before);
-        phases.counters.iter_mut().for_each(|it| it.begin(mesh));
+        let classes = ground.classes.count();
+        let workers = phases.counters.iter_mut();
+        workers.for_each(|it| it.begin(mesh, classes));
         phases.mark_roots();
         let stale = StaleCounter::end(&mut phases.counters);
         let mut sifted = Sifted::default();

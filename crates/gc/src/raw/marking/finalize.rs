@@ -236,7 +236,7 @@ impl Mutator<'_> {
         object
             .as_object()
             .header()
-            .update(|word| word.with_external(bytes > 0));
+            .update_flags(|word| word.with_external(bytes > 0));
         self.heap.space.adjust_external(before.unwrap_or(0), bytes);
     }
 }

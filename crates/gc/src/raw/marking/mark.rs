@@ -26,7 +26,7 @@ use heaphound_heap::{ClassId, FieldKind};
 
 use crate::classes::Classes;
 use crate::raw::marking::marker::{Look, Marker};
-use crate::raw::memory::address::{Base, GRANULE, Raw, Reach};
+use crate::raw::memory::address::{Base, Raw, Reach};
 use crate::raw::objects::header::{Epoch, Header, Word};
 use crate::raw::objects::layout::{ELEMENTS_OFFSET, Slots, Trace, array_len, slot_at};
 
@@ -222,32 +222,26 @@ impl<T: Copy + Send> Edge<T> for Start<T> {
     }
 }
 
-/// An edge that brings a number of 29 bits along, in one word: what was just stored in halves cannot
-/// be loaded whole without waiting for the cache.
+/// An edge that brings a number along, in one word: what was just stored in halves cannot
+/// be loaded whole without waiting for the cache. The number is in the upper half: it is moved there once for each object, and the reference need not be
+/// moved.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbered(u64);
 
 impl Edge<u32> for Numbered {
     #[inline(always)]
     fn new(to: Raw, tag: u32) -> Self {
-        debug_assert!(tag < 1 << 29);
-        Self((to.0 as u64) << 32 | tag as u64)
+        Self((tag as u64) << 32 | to.0 as u64)
     }
 
     #[inline(always)]
     fn to(self) -> Raw {
-        Raw((self.0 >> 32) as u32)
+        Raw(self.0 as u32)
     }
 
     #[inline(always)]
     fn tag(self) -> u32 {
-        self.0 as u32
-    }
-
-    #[inline(always)]
-    fn object(self, base: Base) -> *mut u8 {
-        const { assert!(GRANULE == 8) };
-        base.at((self.0 >> 29) as usize)
+        (self.0 >> 32) as u32
     }
 }
 
@@ -510,7 +504,8 @@ impl<'h, 'v, M: Marker, V: Visitor, const TAGS: bool> Worker<'h, 'v, M, V, TAGS>
         Top::of(&mut self.stack)
     }
 
-    /// Works until nothing is left on the stack.
+    /// Works until nothing is left on the stack. Not part of its caller, so that each form of the loop has the registers to itself.
+    #[inline(never)]
     fn drain<const PARALLEL: bool>(&mut self, pool: &Pool<Bundle<V::Edge>>) {
         let mut top = Top::of(&mut self.stack);
         let nothing = V::Edge::new(Raw::NULL, V::Tag::default());
@@ -944,7 +939,7 @@ pub(crate) fn prefetch(object: *const u8) {
 }
 
 #[inline(always)]
-fn prefetch_line(address: *const u8) {
+pub(crate) fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint and faults on no address.
     unsafe {

@@ -5,9 +5,9 @@
 //! that it comes from, beside its target in one word; and whether it is stale matters only if its target
 //! is not marked yet. Others add nothing to what hangs on a type.
 //!
-//! What is set aside is sorted by type at once, while the header of the target is in the cache. Most stale objects are
-//! not stale enough for their type, which was used as late before: a small table says so, in place. Others
-//! are looked for in a table of the worker's own; mostly they are of the last type again.
+//! Most stale objects are not stale enough for their type, which was used as late before: a table of all types says so, in
+//! place, and with no test before it, for which objects are stale cannot be predicted. What is set aside is sorted by type at
+//! once, while the header of the target is in the cache; mostly it is of the last type again.
 //!
 //! In which order edges arrive, and so which of them are set aside, depends on scheduling; what hangs on all of a type
 //! does not.
@@ -23,10 +23,7 @@ use crate::raw::objects::layout::Trace;
 
 /// What one worker sets aside.
 pub(crate) struct StaleCounter<'h> {
-    /// What is less stale passes without a look.
-    least: u8,
-    /// Types of references that have passed lately, each at its place, by [`pass`]: mostly an edge finds its own.
-    passes: [u64; PASSES],
+    limits: Limits,
     /// The row of the last edge that had to be looked for.
     last: usize,
     mesh: Option<&'h Mesh>,
@@ -48,27 +45,71 @@ pub(crate) struct StaleType {
 
 /// Places in the table of a worker that has met nothing.
 const LEAST_PLACES: usize = 64;
-/// Types of references that are kept at hand.
-const PASSES: usize = 128;
 
-/// An edge type and a staleness in one word, so that one subtraction compares both: two of the same type differ by less
-/// than 16, and all others by at least 16 - 8.
-#[inline(always)]
-fn pass((source, target): EdgeType, staleness: u8) -> u64 {
-    const { assert!(NEVER <= 8) };
-    (source as u64) << 24 | (target as u64) << 4 | staleness as u64
+/// From which staleness on references are looked for, by type: a mesh as a table. It may say less than the mesh does, not
+/// more.
+struct Limits {
+    /// Of the types of each source, in the order of classes, as many as there are columns.
+    from: Vec<u8>,
+    columns: u32,
+    /// The column of each class of targets. Those that the mesh knows of no type of share the first.
+    column: Box<[u16; CLASSES]>,
 }
 
-/// The place of a type among those at hand. Classes are numbered from 1 on, and so spread well.
-#[inline(always)]
-fn place_at_hand((source, target): EdgeType) -> usize {
-    source.wrapping_mul(49).wrapping_add(target) as usize % PASSES
+/// More classes than that share columns. A power of two.
+const CLASSES: usize = 1 << 12;
+/// The most places of such a table: with more, every stale reference is looked for.
+const MOST_PLACES: usize = 1 << 20;
+
+impl Limits {
+    /// The same for all types.
+    fn all(least: u8, classes: usize) -> Self {
+        Self {
+            from: vec![least; classes + 1],
+            columns: 1,
+            column: vec![0; CLASSES].try_into().expect("so many"),
+        }
+    }
+
+    fn new(mesh: &Mesh, classes: usize) -> Self {
+        let mut limits = Self::all(mesh.least(), classes);
+        let mut columns = 1;
+        for &(_, target) in mesh.types.keys() {
+            let column = &mut limits.column[target as usize % CLASSES];
+            if *column == 0 {
+                *column = columns;
+                columns += 1;
+            }
+        }
+        let rows = classes + 1;
+        let width = columns as usize;
+        if classes >= CLASSES || rows * width > MOST_PLACES {
+            limits.column.fill(0);
+            return limits;
+        }
+        limits.columns = columns as u32;
+        limits.from = vec![mesh.others.unwrap_or(NEVER); rows * width];
+        for (&(source, target), &least) in &mesh.types {
+            let column = limits.column[target as usize] as usize;
+            limits.from[source as usize * width + column] = least;
+        }
+        // The row of the roots.
+        limits.from[..width].fill(NEVER);
+        limits
+    }
+
+    /// From which staleness on an edge is looked for, given the row of its source.
+    #[inline(always)]
+    fn of(&self, row: u32, target: u32) -> u8 {
+        let column = self.column[target as usize % CLASSES];
+        self.from[row as usize + column as usize]
+    }
 }
 
 impl<'h> StaleCounter<'h> {
     /// From now on stale references are set aside.
-    pub(crate) fn begin(&mut self, mesh: &'h Mesh) {
-        self.least = mesh.least();
+    pub(crate) fn begin(&mut self, mesh: &'h Mesh, classes: usize) {
+        self.limits = Limits::new(mesh, classes);
         self.mesh = Some(mesh);
     }
 
@@ -76,7 +117,8 @@ impl<'h> StaleCounter<'h> {
     pub(crate) fn end(workers: &mut [Self]) -> Vec<StaleType> {
         let mut types: BTreeMap<EdgeType, StaleType> = BTreeMap::new();
         for worker in workers {
-            let worker = std::mem::take(worker);
+            let fresh = Self::new(worker.limits.from.len() / worker.limits.columns as usize - 1);
+            let worker = std::mem::replace(worker, fresh);
             let rows = worker.rows.into_iter();
             for mut row in rows.filter(|it| !it.targets.is_empty()) {
                 match types.get_mut(&row.edge) {
@@ -88,24 +130,23 @@ impl<'h> StaleCounter<'h> {
         types.into_values().collect()
     }
 
-    /// Whether an edge to a stale object enters it; else it is set aside.
+    /// Whether an edge enters its target, as the mesh says; else it is set aside.
+    #[cold]
     #[inline(never)]
     fn enters_stale(&mut self, edge: Numbered, staleness: u8, class: u32) -> bool {
-        let edge_type = (edge.tag(), class);
-        let mut from = NEVER;
-        if edge_type.0 != ROOT {
-            if self.rows[self.last].edge != edge_type {
-                self.last = self.find(edge_type);
-            }
-            let row = &mut self.rows[self.last];
-            if staleness >= row.from {
-                row.targets.push(edge.to());
-                return false;
-            }
-            from = row.from;
+        let edge_type = (edge.tag() / self.limits.columns, class);
+        if edge_type.0 == ROOT {
+            return true;
         }
-        self.passes[place_at_hand(edge_type)] = pass(edge_type, from);
-        true
+        if self.rows[self.last].edge != edge_type {
+            self.last = self.find(edge_type);
+        }
+        let row = &mut self.rows[self.last];
+        let enters = staleness < row.from;
+        if !enters {
+            row.targets.push(edge.to());
+        }
+        enters
     }
 
     /// The row of a type.
@@ -153,12 +194,11 @@ impl<'h> StaleCounter<'h> {
     }
 }
 
-/// A worker that sets nothing aside.
-impl Default for StaleCounter<'_> {
-    fn default() -> Self {
+impl StaleCounter<'_> {
+    /// A worker that sets nothing aside.
+    fn new(classes: usize) -> Self {
         Self {
-            least: NEVER,
-            passes: [0; PASSES],
+            limits: Limits::all(NEVER, classes),
             last: 0,
             mesh: None,
             rows: vec![StaleType::default()],
@@ -174,8 +214,8 @@ impl<'h> Counter<'h> for StaleCounter<'h> {
     // Whoever marks before the roots would decide for them.
     const RIDDEN: bool = false;
 
-    fn fresh(_: Ground<'h>, _: &'h Setup) -> Self {
-        Self::default()
+    fn fresh(ground: Ground<'h>, _: &'h Setup) -> Self {
+        Self::new(ground.classes.count())
     }
 
     fn merge(_: Vec<Self>) -> Counts<'h> {
@@ -184,7 +224,7 @@ impl<'h> Counter<'h> for StaleCounter<'h> {
 }
 
 impl Visitor for StaleCounter<'_> {
-    /// The class that it comes from.
+    /// The row of the class that it comes from.
     type Tag = u32;
     type Edge = Numbered;
     type Source = u32;
@@ -198,25 +238,18 @@ impl Visitor for StaleCounter<'_> {
 
     #[inline(always)]
     fn source(&self, _: Raw, word: Word) -> u32 {
-        word.class()
+        word.class() * self.limits.columns
     }
 
     #[inline(always)]
-    fn edge_read(&mut self, class: u32, _: u32, _: Raw) -> u32 {
-        class
+    fn edge_read(&mut self, row: u32, _: u32, _: Raw) -> u32 {
+        row
     }
 
     #[inline(always)]
     fn enters(&mut self, edge: Numbered, marked: Word) -> bool {
-        let staleness = marked.staleness();
-        if staleness < self.least {
-            return true;
-        }
-        let edge_type = (edge.tag(), marked.class());
-        let known = self.passes[place_at_hand(edge_type)];
-        // By how much the edge is less stale than those of its type that are set aside, if its type is there.
-        let by = known.wrapping_sub(pass(edge_type, staleness));
-        by.wrapping_sub(1) < NEVER as u64 || self.enters_stale(edge, staleness, marked.class())
+        let (staleness, class) = (marked.staleness(), marked.class());
+        staleness < self.limits.of(edge.tag(), class) || self.enters_stale(edge, staleness, class)
     }
 }
 
@@ -225,14 +258,42 @@ mod tests {
     use super::*;
     use crate::raw::objects::header::Epoch;
 
-    /// As the mesh says, whatever was asked before, and whoever shares a place with whom.
-    #[test]
-    fn an_edge_is_set_aside_if_it_is_stale_enough_for_its_type() {
+    fn mesh() -> Mesh {
         let from = |source: u32, target: u32| (2 + (source * 5 + target * 3) % 7) as u8;
         let types = (1..40).flat_map(|source| (1..40).map(move |target| (source, target)));
-        let mesh = Mesh::new(types.map(|it| (it, from(it.0, it.1))), Some(2));
-        let mut counter = StaleCounter::default();
-        counter.begin(&mesh);
+        Mesh::new(types.map(|it| (it, from(it.0, it.1))), Some(2))
+    }
+
+    #[test]
+    fn limits_are_those_of_the_mesh_or_less() {
+        let mesh = mesh();
+        // For the last two there are too many classes.
+        for (classes, is_exact) in [(50, true), (4_000, true), (5_000, false), (30_000, false)] {
+            let limits = Limits::new(&mesh, classes);
+            for source in 0..50 {
+                for target in 1..50 {
+                    let expected = match (source, is_exact) {
+                        (_, false) => mesh.least(),
+                        (ROOT, true) => NEVER,
+                        _ => mesh.from((source, target)).unwrap(),
+                    };
+                    assert_eq!(limits.of(source * limits.columns, target), expected);
+                }
+            }
+        }
+    }
+
+    /// As the mesh says, whatever was asked before.
+    #[test]
+    fn an_edge_is_set_aside_if_it_is_stale_enough_for_its_type() {
+        for classes in [50, 30_000] {
+            check(&mesh(), classes);
+        }
+    }
+
+    fn check(mesh: &Mesh, classes: usize) {
+        let mut counter = StaleCounter::new(classes);
+        counter.begin(mesh, classes);
         let (mut state, mut aside) = (1u64, 0);
         for _ in 0..200_000 {
             state = state
@@ -243,7 +304,8 @@ mod tests {
             let (source, target) = (random(33, 45), 1 + random(40, 45));
             let staleness = random(50, 8) as u8;
             let word = Word::object(target, Epoch::FIRST).with_staleness(staleness);
-            let edge = Numbered::new(Raw(1 + random(20, 99)), source);
+            let row = source * counter.limits.columns;
+            let edge = Numbered::new(Raw(1 + random(20, 99)), row);
             let known = mesh.from((source, target)).unwrap();
             let enters = source == ROOT || staleness < known;
             assert_eq!(

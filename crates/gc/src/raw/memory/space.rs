@@ -561,10 +561,11 @@ impl Space {
         let mut offset = start;
         loop {
             let at_end = offset >= end;
+            // The program may run, and use what lives.
             let word = if at_end {
                 Word(0)
             } else {
-                header(offset).load()
+                header(offset).low()
             };
             let live =
                 at_end || !word.is_free() && word.is_marked(epoch) && word.forwarded_to().is_none();
@@ -587,7 +588,7 @@ impl Space {
             } else {
                 run.get_or_insert(offset);
                 let cells = if word.is_free() {
-                    word.run_cells().max(1)
+                    header(offset).load().run_cells().max(1)
                 } else {
                     1
                 };

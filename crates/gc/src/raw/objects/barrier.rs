@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use crate::error::Invalidated;
 use crate::heap::HeapInner;
+use crate::raw::marking::mark::prefetch_line;
 use crate::raw::memory::address::{Base, NURSERY_END, Raw};
-use crate::raw::objects::header::Word;
 use crate::raw::objects::object::Managed;
 
 /// The object that a tagged reference leads to; panics if it is invalid.
@@ -84,28 +84,29 @@ impl HeapInner {
     #[inline]
     fn touch(&self, slot: &AtomicU32, raw: Raw) {
         let target = raw.touched();
+        // It is on its way while the slot is locked; whoever reads the reference needs it next in any case.
+        prefetch_line(self.base.object(target));
         // The word is part of the release sequence of whoever wrote the reference, and goes on being so.
         let _ = slot.compare_exchange(raw.0, target.0, Relaxed, Relaxed);
         // SAFETY: a valid reference that was read since the last safepoint.
         let header = unsafe { self.base.header(target) };
-        let before = header.load();
-        if before.staleness() > 0 {
+        let staleness = header.staleness();
+        if staleness > 0 {
             header.refresh();
         }
         // One more than the collection just past is no news.
-        if before.staleness() > 1 {
-            self.note_use(slot, before);
+        if staleness > 1 {
+            self.note_use(slot, header.low().class(), staleness);
         }
     }
 
-    /// A reference was used whose target was stale, as its header says.
+    /// A reference was used whose target, of that class, was so stale.
     #[inline(never)]
-    fn note_use(&self, slot: &AtomicU32, target: Word) {
+    fn note_use(&self, slot: &AtomicU32, target: u32, staleness: u8) {
         if let Some(source) = self.holder_of(slot) {
             // SAFETY: an object of this heap.
-            let source = unsafe { self.base.header(source) }.load().class();
-            self.pruning
-                .note_use((source, target.class()), target.staleness());
+            let source = unsafe { self.base.header(source) }.low().class();
+            self.pruning.note_use((source, target), staleness);
         }
     }
 
@@ -114,7 +115,7 @@ impl HeapInner {
         if self.config.pruning.is_some() && self.refers(raw) {
             // SAFETY: the collector clears weak handles when their objects die (H3), and what is asked for lives.
             let header = unsafe { self.base.header(raw) };
-            if header.load().staleness() > 0 {
+            if header.staleness() > 0 {
                 header.refresh();
             }
         }

@@ -348,7 +348,7 @@ impl<'a> Mutator<'a> {
         object
             .as_object()
             .header()
-            .update(|word| word.with_pinned(true));
+            .update_flags(|word| word.with_pinned(true));
         let cell = RootCell::new(self.heap, self.own(object), place);
         // Not pruned here: the collection that does also unpins the object.
         self.heap
@@ -447,6 +447,6 @@ impl HeapInner {
     fn set_pinned(&self, raw: Raw, on: bool) {
         // SAFETY: the object was or is a root, so that it has not been freed.
         let header = unsafe { self.base.header(raw) };
-        header.update(|word| word.with_pinned(on));
+        header.update_flags(|word| word.with_pinned(on));
     }
 }

@@ -10,24 +10,25 @@
 //! | 33 | asserted unshared | GC assertions |
 //! | 34 | tainted: hung on something that was pruned, too | leak pruning |
 //! | 35 | asserted to be owned | GC assertions |
-//! | 36 | free | |
-//! | 37 | ignored while a relation is traced | DeAL exclusions |
-//! | 38 | free | |
+//! | 36 | pinned | compaction |
+//! | 37–38 | identity hash: none, by address, stored behind the object | hashing |
 //! | 39 | external memory is accounted to it | heap sizing |
 //! | 40–42 | staleness: unused for about 2ᵏ collections | leak pruning |
-//! | 43–44 | identity hash: none, by address, stored behind the object | hashing |
-//! | 45 | pinned | compaction |
-//! | 46 | key of an ephemeron that waits for it | marking |
-//! | 47–48 | references from its like that were met: 0, 1, 2, more | shapes |
+//! | 43 | key of an ephemeron that waits for it | marking |
+//! | 44–45 | references from its like that were met: 0, 1, 2, more | shapes |
+//! | 46–48 | free | |
 //! | 49–63 | allocation site, of an object that is a sample; else 0 | dynamic object sampling |
 //!
 //! A free run keeps its length in cells in bits 32–47 and the place of the next
 //! run of its block, in granules from the block's start, in bits 48–63.
 //!
-//! The word is always loaded and stored whole, so that no byte store races a
-//! word load.
+//! While the world stands still, the word is loaded and stored whole. While the program runs, threads go to three parts of it,
+//! each always in the same size, so that no access overlaps one of another size: the lower half, which nobody writes then
+//! ([`Header::low`]); bits 32–39, which change one by one ([`Header::update_flags`]); and bits 40–47, of which only the staleness
+//! is in use then, so that an object is fresh again by a plain store of one byte ([`Header::refresh`]). Whole words are
+//! written then of what nobody else can reach: new objects, and free runs.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::raw::memory::address::Raw;
 
@@ -58,13 +59,15 @@ const UNSHARED: u64 = 1 << 33;
 const TAINTED: u64 = 1 << 34;
 const OWNEE: u64 = 1 << 35;
 const EXTERNAL: u64 = 1 << 39;
+/// Where the byte starts that changes bit by bit while the program runs.
+const FLAGS_SHIFT: u32 = 32;
 const STALENESS_SHIFT: u32 = 40;
 const STALENESS_MASK: u64 = 0b111 << STALENESS_SHIFT;
-const HASH_SHIFT: u32 = 43;
+const HASH_SHIFT: u32 = 37;
 const HASH_MASK: u64 = 0b11 << HASH_SHIFT;
-const PINNED: u64 = 1 << 45;
-const KEY: u64 = 1 << 46;
-const DEGREE_SHIFT: u32 = 47;
+const PINNED: u64 = 1 << 36;
+const KEY: u64 = 1 << 43;
+const DEGREE_SHIFT: u32 = 44;
 const DEGREE_MASK: u64 = 0b11 << DEGREE_SHIFT;
 const SITE_SHIFT: u32 = 49;
 
@@ -144,9 +147,43 @@ impl Header {
         unsafe { &*start.cast::<Self>() }
     }
 
+    /// The whole word. Not of an object that a thread may use meanwhile.
     #[inline]
     pub(crate) fn load(&self) -> Word {
         Word(self.0.load(Relaxed))
+    }
+
+    /// Bits 0–31, and no others.
+    #[inline]
+    pub(crate) fn low(&self) -> Word {
+        const AT: usize = if cfg!(target_endian = "little") { 0 } else { 1 };
+        // SAFETY: half of the header, which is accessed atomically only.
+        let half = unsafe { &*(&raw const self.0).cast::<AtomicU32>().add(AT) };
+        Word(half.load(Relaxed) as u64)
+    }
+
+    /// Bits 32–39, and no others.
+    #[inline]
+    pub(crate) fn flags(&self) -> Word {
+        Word((self.byte::<FLAGS_SHIFT>().load(Relaxed) as u64) << FLAGS_SHIFT)
+    }
+
+    /// How stale the object is.
+    #[inline]
+    pub(crate) fn staleness(&self) -> u8 {
+        let byte = self.byte::<STALENESS_SHIFT>().load(Relaxed);
+        Word((byte as u64) << STALENESS_SHIFT).staleness()
+    }
+
+    /// The byte that starts at a bit.
+    #[inline]
+    fn byte<const SHIFT: u32>(&self) -> &AtomicU8 {
+        let at = match cfg!(target_endian = "little") {
+            true => SHIFT / 8,
+            false => 7 - SHIFT / 8,
+        };
+        // SAFETY: a byte of the header, which is accessed atomically only.
+        unsafe { &*(&raw const self.0).cast::<AtomicU8>().add(at as usize) }
     }
 
     /// Overwrites the header. For the allocator, and the collector while the
@@ -163,13 +200,25 @@ impl Header {
         Word(self.0.swap(word.0, Relaxed))
     }
 
-    /// The object is in use, while other threads may change other bits. One instruction, and no loop.
+    /// The object is in use, while the program runs: other threads may change other bits, which this store does not touch.
     #[inline]
     pub(crate) fn refresh(&self) {
-        self.0.fetch_and(!STALENESS_MASK, Relaxed);
+        const { assert!(STALENESS_SHIFT == FLAGS_SHIFT + 8 && HASH_MASK >> (FLAGS_SHIFT + 8) == 0) };
+        self.byte::<STALENESS_SHIFT>().store(0, Relaxed);
     }
 
-    /// Changes some bits while other threads may change others.
+    /// Changes some of bits 32–39, while the program runs.
+    pub(crate) fn update_flags(&self, f: impl Fn(Word) -> Word) {
+        let change = |byte: u8| {
+            let word = f(Word((byte as u64) << FLAGS_SHIFT));
+            debug_assert!(word.0 & !(0xff << FLAGS_SHIFT) == 0);
+            Some((word.0 >> FLAGS_SHIFT) as u8)
+        };
+        let byte = self.byte::<FLAGS_SHIFT>();
+        let _ = byte.fetch_update(Relaxed, Relaxed, change);
+    }
+
+    /// Changes some bits while other collector threads may change others.
     pub(crate) fn update(&self, mut f: impl FnMut(Word) -> Word) -> Word {
         let before = self
             .0
@@ -384,6 +433,38 @@ mod tests {
             assert_ne!(epoch, epoch.next());
             epoch = epoch.next();
         }
+    }
+
+    /// Each part of the word is where it is when the word is whole.
+    #[test]
+    fn parts_are_parts_of_the_word() {
+        let word = Word::object(MAX_CLASSES as u32, Epoch::FIRST.next())
+            .with_hash_state(HashState::Stored)
+            .with_unshared(true)
+            .with_staleness(5)
+            .with_site(SiteId(SiteId::MOST as u16))
+            .with_visit(0xa5);
+        let header = Header::new(word);
+        assert_eq!(header.low(), Word(word.0 & u32::MAX as u64));
+        assert_eq!(header.flags(), Word(word.0 & 0xff << 32));
+        assert_eq!(header.staleness(), 5);
+        header.refresh();
+        assert_eq!(header.load(), word.with_staleness(0));
+        let changes: [fn(Word) -> Word; 5] = [
+            |it| it.with_unshared(false),
+            |it| it.with_ownee(true),
+            |it| it.with_pinned(true),
+            |it| it.with_external(true),
+            |it| it.with_hash_state(HashState::ByAddress),
+        ];
+        let mut expected = word.with_staleness(0);
+        for change in changes {
+            header.update_flags(change);
+            expected = change(expected);
+            assert_eq!(header.load(), expected);
+        }
+        assert_eq!(expected.degree(), 0);
+        assert!(!expected.is_awaited_key());
     }
 
     #[test]

@@ -273,7 +273,7 @@ impl Object {
 
     #[inline]
     pub(crate) fn class_id(&self) -> ClassId {
-        ClassId(self.header.load().class())
+        ClassId(self.header.low().class())
     }
 
     /// What is known of the object's class.
@@ -307,15 +307,14 @@ impl Object {
     /// A number that stays the same for as long as the object lives, wherever
     /// the collector moves it. Different objects may share one.
     pub fn identity_hash(&self) -> u32 {
-        let word = self.header.load();
-        match word.hash_state() {
+        match self.header.flags().hash_state() {
             HashState::Stored => {
                 // SAFETY: a stored hash lies in the granule behind the object (H7).
                 unsafe { *self.hash_place() }
             }
             HashState::ByAddress => self.heap().address_hash(self.raw()),
             HashState::None => {
-                self.header.update(|word| match word.hash_state() {
+                self.header.update_flags(|word| match word.hash_state() {
                     HashState::None => word.with_hash_state(HashState::ByAddress),
                     _ => word,
                 });

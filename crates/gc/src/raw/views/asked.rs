@@ -616,16 +616,16 @@ impl HeapInner {
     pub(crate) fn flag(&self, raw: Raw, flag: fn(Word, bool) -> Word) {
         // SAFETY: an object that the caller holds.
         let header = unsafe { self.base.header(raw) };
-        let word = header.load();
+        let word = header.flags();
         if flag(word, true) != word {
-            header.update(|word| flag(word, true));
+            header.update_flags(|word| flag(word, true));
         }
     }
 
     /// Whether an object was asserted unshared.
     pub(crate) fn is_unshared(&self, raw: Raw) -> bool {
         // SAFETY: an object that a root or a view refers to.
-        unsafe { self.base.header(raw) }.load().is_unshared()
+        unsafe { self.base.header(raw) }.flags().is_unshared()
     }
 
     /// Lets checks look at the heap before a collection marks: with views that are part of it.

@@ -8,13 +8,14 @@
 //! of which some site is pretenured is kept out of the cache, and all its allocations take the slow path, which knows the
 //! site and looks where it is to allocate. Other classes are not concerned.
 //!
-//! A pretenured object is old when it is made, and what it refers to may be young: its cards are marked. If the
+//! A pretenured object is old when it is made. Where what it refers to is young, its cards are marked; mostly it is pretenured, too. If the
 //! mature space has used up its budget, the object goes to the nursery after all, whose next collection is
 //! then a full one.
 
 mod governor;
 mod policy;
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::heap::HeapInner;
@@ -232,6 +233,8 @@ impl HeapInner {
             dice,
         } = pretenurer;
         governor.note_nursery(copied_bytes, time);
+        let handed_out = self.space.handed_out.load(Relaxed);
+        governor.expect_full(handed_out, self.space.budget());
         classes.resize(self.classes.count() + 1, Record::default());
         let mut by_class = vec![Spent::default(); classes.len()];
         let mut all = Spent::default();

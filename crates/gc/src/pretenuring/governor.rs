@@ -32,6 +32,8 @@ pub(crate) struct Governor {
     copy: Slope,
     /// Nanoseconds of full collections for a byte that is allocated in the mature space.
     mature: Mean,
+    /// The same, as long as there was none.
+    expected: f64,
     /// How it has done altogether.
     record: Record,
     /// Collections to go until it is tried again.
@@ -113,6 +115,9 @@ const MATURE_NANOS: f64 = 5.0;
 /// Nanoseconds that an allocation takes longer in the nursery if it goes there on the slow path.
 const DETOUR_NANOS: f64 = 3.0;
 
+/// What it takes to mark a byte, in times of what it takes to copy one.
+const MARKED_BYTE: f64 = 0.5;
+
 /// Collections before anything is switched off: what one of them took says little.
 const PATIENCE: u32 = 4;
 
@@ -133,6 +138,12 @@ impl Governor {
         self.pause = self.pause.saturating_sub(1);
     }
 
+    /// Notes how many bytes there are in the mature space, and how many more bring a full collection. What the first one will take must
+    /// be reckoned with before it comes: it marks what is there.
+    pub(crate) fn expect_full(&mut self, bytes: usize, budget: usize) {
+        self.expected = MARKED_BYTE * self.copy.each() * bytes as f64 / budget.max(1) as f64;
+    }
+
     /// Notes how long a full collection took, and how many bytes had been handed out before it.
     pub(crate) fn note_full(&mut self, handed_out: usize, time: Duration) {
         self.mature.note(handed_out as f64, time);
@@ -145,7 +156,11 @@ impl Governor {
         let (lives, dies) = (bytes as f64 * survival, bytes as f64 * (1.0 - survival));
         let saved = lives * self.copy.each();
         let allocation = objects as f64 * MATURE_NANOS + detours as f64 * DETOUR_NANOS;
-        let cost = allocation + dies * self.mature.each();
+        let mature = match self.mature.amount > 0.0 {
+            true => self.mature.each(),
+            false => self.expected,
+        };
+        let cost = allocation + dies * mature;
         Spent {
             saved: Duration::from_nanos(saved as u64),
             cost: Duration::from_nanos(cost as u64),
@@ -223,6 +238,22 @@ mod tests {
         assert!(!all.loses() && none.loses());
         // All others of the class go the slow way.
         assert!(governor.spent(1000, 64_000, 1.0, 50_000).loses());
+    }
+
+    #[test]
+    fn a_full_collection_is_reckoned_with_before_the_first() {
+        let mut governor = Governor::default();
+        for round in 0..50 {
+            let copied = (round % 5) << 18;
+            governor.note_nursery(copied, Duration::from_nanos(copied as u64 + 100_000));
+        }
+        let dies = |governor: &Governor| governor.spent(0, 1_000_000, 0.0, 0).cost.as_nanos();
+        assert_eq!(dies(&governor), 0);
+        // As much is there as will still come.
+        governor.expect_full(1 << 24, 1 << 24);
+        assert!((499_000..=501_000).contains(&dies(&governor)));
+        governor.note_full(1 << 24, Duration::from_nanos(1 << 22));
+        assert_eq!(dies(&governor), 250_000);
     }
 
     #[test]

@@ -26,8 +26,8 @@ use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::objects::handle::Handles;
 use crate::raw::objects::invalid::Invalidations;
 use crate::raw::{
-    Base, CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Pages, REGION, Raw, Reach,
-    Reservation,
+    Base, CARD, CARDS_START, MARKED_PAGES_START, MATURE_START, NURSERY_START, PAGE, Pages, REGION,
+    Raw, Reach, Reservation, TABLES_END,
 };
 use crate::safepoint::Safepoints;
 use crate::sites::Sites;
@@ -101,8 +101,13 @@ impl Heap {
         let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * nursery_bytes)
             .next_multiple_of(4 << 20)
             .min(most);
-        let memory =
-            Reservation::new(MATURE_START + capacity, REGION).map_err(BuildError::System)?;
+        let end = MATURE_START + capacity;
+        let reserved = if generations.has_cards() {
+            TABLES_END
+        } else {
+            end
+        };
+        let memory = Reservation::new(reserved, REGION).map_err(BuildError::System)?;
         let base = Base::expose(memory.start().as_ptr());
         let commit = |offset, bytes: usize| {
             memory
@@ -112,7 +117,8 @@ impl Heap {
         commit(0, PAGE)?;
         if generations.has_cards() {
             commit(NURSERY_START, nursery_bytes)?;
-            commit(CARDS_START, (MATURE_START + capacity) / CARD)?;
+            commit(CARDS_START, end / CARD)?;
+            commit(MARKED_PAGES_START, end / PAGE)?;
         }
         let pages = Pages::new(memory, base, capacity, config.max_bytes, nursery_bytes)
             .map_err(BuildError::System)?;

@@ -464,10 +464,11 @@ impl Table {
 
     /// Objects have moved.
     fn follow(&mut self, now: &mut dyn FnMut(Raw) -> Option<Raw>) {
-        let cohorts = self.cohorts.iter_mut().flat_map(|it| it.objects.iter_mut());
-        for raw in cohorts.chain(&mut self.born_old) {
-            *raw = now(*raw).unwrap_or(*raw);
+        let mut now = |raw| now(raw).unwrap_or(raw);
+        for cohort in &mut self.cohorts {
+            cohort.objects.update(&mut now);
         }
+        self.born_old.iter_mut().for_each(|raw| *raw = now(*raw));
     }
 
     /// Bytes of memory that it takes, to know of samples.

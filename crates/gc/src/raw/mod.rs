@@ -19,8 +19,8 @@
 //! - **H4** Page records are committed for the whole mature space, zero at first, and
 //!   made of atomics.
 //! - **H5** In a heap with a nursery, cards are committed for the whole mature
-//!   space. After a collection no object outside the nursery refers into it; between
-//!   collections, one that does lies on a marked card.
+//!   space, and a mark for each of its pages. After a collection no object outside the nursery refers into it; between
+//!   collections, each slot that does lies on a marked card of a marked page.
 //! - **H6** Every cell of a block starts with a header: an object's, a free
 //!   run's (class 0), a zero, or inside a free run the header of an object that
 //!   died, whose memory is unchanged and holds no young references. A fresh block is
@@ -65,8 +65,8 @@ pub use views::stopped::{Marked, MarkedHeap, ObjectId, StoppedHeap, Unmarked};
 
 pub(crate) use marking::sieve::{EdgeType, Mesh, NEVER};
 pub(crate) use memory::address::{
-    Base, CARD, CARDS_START, MATURE_START, NURSERY_END, NURSERY_START, PAGE, REGION, Raw, Reach,
-    TAGGED_REGION,
+    Base, CARD, CARDS_START, MARKED_PAGES_START, MATURE_START, NURSERY_END, NURSERY_START, PAGE,
+    REGION, Raw, Reach, TABLES_END, TAGGED_REGION,
 };
 pub(crate) use memory::os::Reservation;
 pub(crate) use memory::pages::Pages;

@@ -1,7 +1,7 @@
-//! A list of samples that takes little more memory than they need.
+//! A list of samples that takes little memory.
 //!
-//! A vector that grows has room for up to twice as much as is in it. Here are pieces of equal size instead, of which only those that lost
-//! some of theirs, and the last, have room.
+//! Samples become old in the order in which the nursery's survivors are copied, and so most lie near the one before: the list has differences,
+//! in as few bytes as they need. It is cut into pieces of equal size, for a vector that grows has room for up to twice as much as is in it.
 
 use crate::raw::Raw;
 use crate::raw::marking::mark::{Ground, prefetch};
@@ -9,22 +9,78 @@ use crate::raw::marking::mark::{Ground, prefetch};
 /// Samples.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// Each has room for [`PIECE`], and none is empty.
-    pieces: Vec<Vec<Raw>>,
+    /// None is empty.
+    pieces: Vec<Piece>,
 }
 
-/// Samples of a piece.
-const PIECE: usize = 1024;
+/// Bytes of a piece.
+const PIECE: usize = 2048;
+/// The most that a difference takes: of 33 bits, seven in each.
+const LONGEST: usize = 5;
 
 /// How long before it is looked at a sample is asked for: most are not in the cache.
 const AHEAD: usize = 12;
 
+/// Some samples, each as the difference to the one before.
+struct Piece {
+    bytes: Box<[u8; PIECE]>,
+    length: u16,
+    last: Raw,
+}
+
+impl Piece {
+    fn new() -> Self {
+        Self {
+            bytes: Box::new([0; PIECE]),
+            length: 0,
+            last: Raw::NULL,
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        usize::from(self.length) + LONGEST <= PIECE
+    }
+
+    /// Adds a sample, for which there is room.
+    fn push(&mut self, raw: Raw) {
+        let difference = i64::from(raw.0) - i64::from(self.last.0);
+        // The sign comes last, so that what is near has few bits.
+        let mut bits = (difference << 1 ^ difference >> 63) as u64;
+        let mut length = usize::from(self.length);
+        while bits >= 1 << 7 {
+            self.bytes[length] = bits as u8 | 1 << 7;
+            bits >>= 7;
+            length += 1;
+        }
+        self.bytes[length] = bits as u8;
+        (self.length, self.last) = (length as u16 + 1, raw);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Raw> {
+        let mut bytes = self.bytes[..usize::from(self.length)].iter();
+        let mut last = 0_i64;
+        std::iter::from_fn(move || {
+            let (mut bits, mut shift) = (0_u64, 0);
+            loop {
+                let byte = *bytes.next()?;
+                bits |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 1 << 7 {
+                    break;
+                }
+            }
+            last += (bits >> 1) as i64 ^ -((bits & 1) as i64);
+            Some(Raw(last as u32))
+        })
+    }
+}
+
 impl Samples {
     pub(crate) fn push(&mut self, raw: Raw) {
         match self.pieces.last_mut() {
-            Some(last) if last.len() < PIECE => last.push(raw),
+            Some(last) if last.has_room() => last.push(raw),
             _ => {
-                let mut piece = Vec::with_capacity(PIECE);
+                let mut piece = Piece::new();
                 piece.push(raw);
                 self.pieces.push(piece);
             }
@@ -40,11 +96,12 @@ impl Samples {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Raw> {
-        self.pieces.iter().flatten().copied()
+        self.pieces.iter().flat_map(Piece::iter)
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Raw> {
-        self.pieces.iter_mut().flatten()
+    /// Changes each.
+    pub(crate) fn update(&mut self, mut f: impl FnMut(Raw) -> Raw) {
+        self.replace(|piece, into| into.extend(piece.iter().map(&mut f)));
     }
 
     /// Keeps those of which `keep` says so. It is going to look at their headers.
@@ -54,34 +111,31 @@ impl Samples {
 
     /// The same, where `ask` is told of each some time before.
     fn retain_with(&mut self, ask: impl Fn(Raw), mut keep: impl FnMut(Raw) -> bool) {
-        let (mut kept, mut room) = (0, 0);
-        for piece in &mut self.pieces {
-            let mut length = 0;
-            for i in 0..piece.len() {
-                if let Some(&ahead) = piece.get(i + AHEAD) {
+        let mut all = Vec::with_capacity(PIECE);
+        self.replace(|piece, into| {
+            all.clear();
+            all.extend(piece.iter());
+            for (i, &raw) in all.iter().enumerate() {
+                if let Some(&ahead) = all.get(i + AHEAD) {
                     ask(ahead);
                 }
-                let raw = piece[i];
                 if keep(raw) {
-                    piece[length] = raw;
-                    length += 1;
+                    into.push(raw);
                 }
             }
-            piece.truncate(length);
-            kept += length;
-            room += PIECE;
-        }
-        self.pieces.retain(|piece| !piece.is_empty());
-        if kept < room / 16 * 15 {
-            let all = std::mem::take(self);
-            self.extend(all.pieces.into_iter().flatten());
+        });
+    }
+
+    /// Makes the list anew, piece by piece, and frees those that it was.
+    fn replace(&mut self, mut f: impl FnMut(&Piece, &mut Self)) {
+        for piece in std::mem::take(&mut self.pieces) {
+            f(&piece, self);
         }
     }
 
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let pieces = self.pieces.iter().map(Vec::capacity).sum::<usize>();
-        pieces * size_of::<Raw>() + self.pieces.capacity() * size_of::<Vec<Raw>>()
+        self.pieces.len() * PIECE + self.pieces.capacity() * size_of::<Piece>()
     }
 }
 
@@ -90,25 +144,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_in_pieces_is_as_a_vector_and_takes_hardly_more_than_its_samples() {
+    fn a_list_of_differences_is_as_a_vector() {
         let (mut samples, mut twin) = (Samples::default(), Vec::new());
-        for round in 1..60u32 {
-            let new = (0..round * 97 % 3001).map(|it| Raw(it * 61 + round));
+        for round in 1..60_u32 {
+            // Now near each other, now anywhere.
+            let factor = if round % 2 == 0 { 61 } else { 0x9e37_79b1 };
+            let new = (0..round * 97 % 3001).map(|it| Raw(it.wrapping_mul(factor) ^ round));
             samples.extend(new.clone());
             twin.extend(new);
             // Now a few die, now most.
             let dies = |raw: Raw| raw.0.is_multiple_of(1 + round % 5);
             samples.retain_with(|_| {}, |raw| !dies(raw));
             twin.retain(|raw| !dies(*raw));
-            for raw in samples.iter_mut().chain(&mut twin) {
-                raw.0 ^= round;
-            }
+            samples.update(|raw| Raw(raw.0 ^ round));
+            twin.iter_mut().for_each(|raw| raw.0 ^= round);
             let all: Vec<u32> = samples.iter().map(|raw| raw.0).collect();
             assert_eq!(all, twin.iter().map(|raw| raw.0).collect::<Vec<_>>());
             assert_eq!(samples.is_empty(), twin.is_empty());
-            let least = twin.len() * size_of::<Raw>();
-            assert!(samples.memory_bytes() <= least / 8 * 9 + 3 * PIECE * size_of::<Raw>());
+            let most = twin.len() * LONGEST;
+            assert!(samples.memory_bytes() <= most / 8 * 9 + 3 * PIECE);
         }
         assert!(!twin.is_empty());
+        let ends = [0, u32::MAX, 0, 1, u32::MAX].map(Raw);
+        let mut samples = Samples::default();
+        samples.extend(ends.into_iter());
+        assert_eq!(samples.iter().collect::<Vec<_>>(), ends);
+    }
+
+    #[test]
+    fn what_is_near_takes_little_more_than_two_bytes() {
+        let mut samples = Samples::default();
+        // One in 256 bytes, in four blocks in turn.
+        let at = |it: u32| Raw(it % 4 * 4096 + it / 4 * 32);
+        samples.extend((0..100_000).map(at));
+        let bytes = samples.memory_bytes() as f64 / 1e5;
+        assert!(bytes < 2.4, "{bytes}");
     }
 }

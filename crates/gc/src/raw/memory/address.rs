@@ -7,9 +7,11 @@
 //! comparing the upper bits of two addresses.
 //!
 //! ```text
-//! 0        64K            256M     320M          512M
-//! | heap * | nursery …    | cards  | page records | pages: blocks, large objects …
+//! 0        64K            256M           512M                              32G
+//! | heap * | nursery …    | page records | pages: blocks, large objects … | cards | marked pages
 //! ```
+//!
+//! Cards are bytes of the mature space's lines, in a heap with a nursery. They lie behind what references reach.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -25,10 +27,15 @@ pub(crate) const PAGE: usize = 4096;
 /// Objects below this offset are young.
 pub(crate) const NURSERY_END: usize = 256 << 20;
 pub(crate) const NURSERY_START: usize = 64 << 10;
-/// Each card is a byte that stands for this many bytes of the region.
-pub(crate) const CARD: usize = 512;
-pub(crate) const CARDS_START: usize = NURSERY_END;
-pub(crate) const RECORDS_START: usize = CARDS_START + REGION / CARD;
+/// Each card is a byte that stands for this many bytes of the region: a line of the cache, so that a nursery collection
+/// reads no more of an object that was written to than it has to.
+pub(crate) const CARD: usize = 64;
+pub(crate) const CARDS_START: usize = REGION;
+/// A byte for each page, of which some card is marked.
+pub(crate) const MARKED_PAGES_START: usize = CARDS_START + REGION / CARD;
+/// Where the tables of a heap with a nursery end.
+pub(crate) const TABLES_END: usize = MARKED_PAGES_START + REGION / PAGE;
+pub(crate) const RECORDS_START: usize = NURSERY_END;
 pub(crate) const MATURE_START: usize = 512 << 20;
 
 const _: () = assert!(RECORDS_START + REGION / PAGE * 16 <= MATURE_START);

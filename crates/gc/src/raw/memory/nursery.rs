@@ -7,12 +7,14 @@
 //! objects. Weak slots are settled after the strong copy; a dependent slot
 //! counts as strong here and is judged by the next full collection.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use heaphound_heap::FieldKind;
 
 use crate::raw::marking::mark::{Ground, prefetch};
-use crate::raw::memory::address::{CARD, CARDS_START, MATURE_START, NURSERY_START, PAGE, Raw};
+use crate::raw::memory::address::{
+    CARD, CARDS_START, MARKED_PAGES_START, MATURE_START, NURSERY_START, PAGE, Raw,
+};
 use crate::raw::memory::pages::{Pages, Use};
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
 use crate::raw::memory::space::{Cursor, Demand, POISON, Space};
@@ -70,6 +72,9 @@ impl Nursery {
 /// Slots between asking the cache for a header and copying the object. Must be a
 /// power of two.
 const QUEUE: usize = 16;
+
+/// Cards that wait for their lines. Must be a power of two.
+const CARDS_AHEAD: usize = 8;
 
 /// Copies an object, word by word where that is quicker than to call a routine that
 /// first finds out how.
@@ -340,24 +345,55 @@ impl<'h> Evacuation<'h> {
         }
     }
 
-    /// Reads the old slots whose cards are marked, and clears the cards.
+    /// Reads the old slots whose cards are marked, and clears the marks.
     pub(crate) fn read_cards(&mut self) {
-        let first = MATURE_START / CARD;
-        let last = Pages::offset(self.space.pages.frontier()) / CARD;
-        let base = self.ground.base;
-        for group in (first..last).step_by(8) {
-            // SAFETY: cards are committed up to the end of the mature space, and a
-            // group of eight is aligned because pages are.
-            let word = unsafe { AtomicU64::from_ptr(base.at(CARDS_START + group).cast()) };
-            if word.load(Relaxed) == 0 {
+        let last = Pages::offset(self.space.pages.frontier()) / PAGE;
+        // Cards whose line has been asked for; 0 where there is none.
+        let mut ahead = [0; CARDS_AHEAD];
+        let mut count = 0;
+        let pages = MATURE_START / PAGE..last.next_multiple_of(8);
+        self.take_marks(MARKED_PAGES_START, pages, |this, page| {
+            let cards = page * PAGE / CARD..(page + 1) * PAGE / CARD;
+            this.take_marks(CARDS_START, cards, |this, card| {
+                prefetch(this.ground.base.at(card * CARD));
+                let before = std::mem::replace(&mut ahead[count % CARDS_AHEAD], card);
+                count += 1;
+                if before != 0 {
+                    this.read_card(before * CARD);
+                }
+            });
+        });
+        for card in ahead.into_iter().filter(|&card| card != 0) {
+            self.read_card(card * CARD);
+        }
+    }
+
+    /// Calls `f` with the places of a table of bytes that are marked, eight of which are looked at at once, and clears the marks.
+    #[inline(always)]
+    fn take_marks(
+        &mut self,
+        table: usize,
+        places: std::ops::Range<usize>,
+        mut f: impl FnMut(&mut Self, usize),
+    ) {
+        for group in places.step_by(8) {
+            // SAFETY: the tables are committed up to the end of the mature space, and a
+            // group of eight is aligned because pages are, and the end of what was committed is.
+            let word = unsafe { AtomicU64::from_ptr(self.ground.base.at(table + group).cast()) };
+            let mut marks = word.load(Relaxed);
+            if marks == 0 {
                 continue;
             }
-            for card in group..group + 8 {
-                // SAFETY: as above.
-                let mark = unsafe { AtomicU8::from_ptr(base.at(CARDS_START + card)) };
-                if mark.swap(0, Relaxed) != 0 {
-                    self.read_card(card * CARD);
-                }
+            word.store(0, Relaxed);
+            while marks != 0 {
+                let place = marks.trailing_zeros() / 8;
+                marks &= !(0xff << (8 * place));
+                // The lowest byte comes first in memory, or last.
+                let place = match cfg!(target_endian = "little") {
+                    true => place,
+                    false => 7 - place,
+                };
+                f(self, group + place as usize);
             }
         }
     }

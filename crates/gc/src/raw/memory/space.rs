@@ -26,24 +26,27 @@ pub(crate) const POISON: u8 = 0xdb;
 ///
 /// A mutator's cursor takes samples: the run ends at the next byte of which a sample is to be taken, and
 /// whoever needs the cell around it has to ask. Nobody else pays for that.
+// A size that is a power of two: the fast path of allocation picks one of many.
+#[repr(align(64))]
 pub(crate) struct Cursor {
     pub(crate) next: Cell<usize>,
+    /// The end of the run, or the byte that is aimed at, whichever comes first.
     pub(crate) limit: Cell<usize>,
+    /// The end of the run.
+    stop: Cell<usize>,
+    /// Where the next sample is to be taken, if the run is long enough. `NEVER` where none is.
+    aim: Cell<usize>,
     /// The next free run of the block, 0 if there is none.
     following: Cell<u32>,
-    /// Bytes of the run behind `limit`, where a sample is to be taken at `limit`; else 0.
-    held: Cell<u32>,
-    /// Bytes from the end of the run to the next sample, if it is not in the run. `NEVER` where none is taken.
-    until: Cell<u32>,
 }
 
 /// No sample is taken.
-const NEVER: u32 = u32::MAX;
+const NEVER: usize = usize::MAX;
 
 impl Default for Cursor {
     /// One that takes no samples.
     fn default() -> Self {
-        Self::sampling(NEVER as usize)
+        Self::sampling(NEVER)
     }
 }
 
@@ -53,24 +56,21 @@ impl Cursor {
         Self {
             next: Cell::new(0),
             limit: Cell::new(0),
+            stop: Cell::new(0),
+            aim: Cell::new(until),
             following: Cell::new(0),
-            held: Cell::new(0),
-            until: Cell::new(u32::try_from(until).unwrap_or(NEVER)),
         }
     }
 
-    /// Gives the cursor a run, by addresses.
+    /// Gives the cursor a run, by addresses. What is left of the last one is not allocated, and does not count.
     pub(crate) fn enter(&self, start: usize, end: usize) {
-        // What is left of the last run is not allocated, and does not count.
-        let unused = (self.limit.get() - self.next.get()) as u32;
-        let until = match (self.until.get(), self.held.take()) {
-            (NEVER, _) => NEVER,
-            (until, 0) => until.saturating_add(unused).min(NEVER - 1),
-            (_, _) => unused,
+        let aim = match self.aim.get() {
+            NEVER => NEVER,
+            aim => start + (aim - self.next.get()),
         };
         self.next.set(start);
-        self.limit.set(end);
-        self.aim(0, until);
+        self.stop.set(end);
+        self.aim_at(aim);
     }
 
     /// Leaves the cursor without a run.
@@ -82,56 +82,29 @@ impl Cursor {
     /// Bytes until the end of the run.
     #[inline]
     pub(crate) fn rest(&self) -> usize {
-        self.limit.get() + self.held.get() as usize - self.next.get()
+        self.stop.get() - self.next.get()
     }
 
-    /// Ends the run at the byte of which the next sample is to be taken: `until` bytes behind the
-    /// first `skip`, which are as good as allocated.
     #[inline]
-    pub(crate) fn aim(&self, skip: usize, until: u32) {
-        let rest = self.rest();
-        let held = match until {
-            NEVER => 0,
-            until => (rest - skip).saturating_sub(until as usize),
-        };
-        if held == 0 && until != NEVER {
-            self.until.set(until - (rest - skip) as u32);
-        }
-        self.limit.set(self.next.get() + rest - held);
-        self.held
-            .set(u32::try_from(held).expect("a run is shorter than 4 GiB"));
+    fn aim_at(&self, aim: usize) {
+        self.aim.set(aim);
+        self.limit.set(aim.min(self.stop.get()));
     }
 
-    /// If a sample is to be taken of the next cell, and the run has room for it: aims at the next one, `next` bytes behind
-    /// the cell, given how many of the cell's bytes lie behind the byte that was aimed at. As [`hits`](Self::hits) and [`aim`](Self::aim), in fewer
-    /// instructions.
+    /// If a sample is to be taken of the next cell, and the run has room for it: aims at the next byte, which `next` finds
+    /// given what was aimed at and the end of the cell.
     #[inline(always)]
-    pub(crate) fn sample(&self, cell: usize, next: impl FnOnce(usize) -> u32) -> Option<()> {
-        let (start, limit, held) = (self.next.get(), self.limit.get(), self.held.get());
-        let (end, stop) = (start + cell, limit + held as usize);
-        if held == 0 || end <= limit || stop < end {
+    pub(crate) fn sample(
+        &self,
+        cell: usize,
+        next: impl FnOnce(usize, usize) -> usize,
+    ) -> Option<()> {
+        let (aim, end) = (self.aim.get(), self.next.get() + cell);
+        if end <= aim || end > self.stop.get() {
             return None;
         }
-        let until = next(end - limit);
-        let aimed = end + until as usize;
-        if aimed < stop {
-            self.limit.set(aimed);
-            self.held.set((stop - aimed) as u32);
-        } else {
-            self.limit.set(stop);
-            self.held.set(0);
-            self.until.set((aimed - stop) as u32);
-        }
+        self.aim_at(next(aim, end));
         Some(())
-    }
-
-    /// If a sample is to be taken of the next cell, and the run has room for it: how many bytes of the cell lie behind
-    /// the byte that was aimed at. Then somebody has to aim again.
-    #[inline]
-    pub(crate) fn hits(&self, cell: usize) -> Option<usize> {
-        let before = self.limit.get() - self.next.get();
-        let hits = self.held.get() > 0 && before < cell && cell <= self.rest();
-        hits.then(|| cell - before)
     }
 }
 
@@ -713,14 +686,5 @@ impl Space {
             }
         };
         Raw::from_offset(start + within)
-    }
-
-    /// Bytes of the cell or extent that holds an object.
-    pub(crate) fn footprint(&self, raw: Raw) -> usize {
-        let record = self.pages.record(self.pages.head(raw.page()));
-        match record.usage() {
-            Use::Large => record.pages() as usize * PAGE,
-            _ => SizeClass(record.size_class.load(Relaxed)).cell_bytes(),
-        }
     }
 }

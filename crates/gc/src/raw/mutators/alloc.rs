@@ -6,20 +6,21 @@
 //! is to be taken of what the program allocates where (`sampler.rs`).
 
 use std::panic::Location;
+use std::sync::atomic::Ordering::Relaxed;
 
 use heaphound_heap::ClassId;
 
 use crate::collect::{Cause, Kind, Request};
 use crate::error::OutOfMemory;
 use crate::heap::HeapInner;
-use crate::raw::memory::address::{CARD, Raw};
+use crate::raw::memory::address::Raw;
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
 use crate::raw::memory::space::{Cursor, Demand, Refusal};
 use crate::raw::mutators::mutator::{Local, Mutator, MutatorShared};
 use crate::raw::objects::header::{Epoch, Header, SiteId, Word};
-use crate::raw::objects::layout::MAX_FIXED_BYTES;
+use crate::raw::objects::layout::{MAX_FIXED_BYTES, for_each_slot};
 use crate::raw::objects::object::{Descriptor, Filler, Init, Managed};
-use crate::raw::objects::slot::mark_card;
+use crate::raw::objects::slot::record;
 use crate::sites::Site;
 use crate::waits::{CalledOff, Loss};
 
@@ -47,15 +48,7 @@ impl MutatorShared {
             let (key, word) = place.get();
             place.set((key, word.with_epoch(epoch)));
         }
-    }
-
-    /// Marks the cards of a new object that is old: what it was filled with may be young.
-    #[inline]
-    fn mark_cards(&self, raw: Raw, bytes: usize) {
-        let (start, end) = (raw.offset(), raw.offset() + bytes);
-        for card in start / CARD..end.div_ceil(CARD) {
-            mark_card(self.base, card * CARD);
-        }
+        self.sampler.set_epoch(epoch);
     }
 
     /// Where a small object of a generational heap goes for which the fast path has not found a cell, and its header: if a sample is due,
@@ -63,7 +56,7 @@ impl MutatorShared {
     /// not known: then the general way does it.
     ///
     /// One function for all classes, and short: it is run once for every sample. The object is still to be made, which may panic; until then
-    /// nothing has happened but that a sample was counted, or a card marked.
+    /// nothing has happened but that something was counted.
     #[cold]
     #[inline(never)]
     fn other_cell(
@@ -76,16 +69,24 @@ impl MutatorShared {
         if self.cursor_mask != 0 || !self.has_room_for(1) {
             return None;
         }
-        let (key, place) = cache_place(descriptor);
-        let (cached, word) = self.class_cache[place].get();
-        if cached != key {
-            return self.routed_cell(descriptor, size_class, site);
-        }
         let (sampler, cursor) = (&self.sampler, &self.cursors[0]);
-        let id = sampler.known_site(site, word.class())?;
-        cursor.sample(cell, |behind| sampler.next(behind))?;
-        sampler.tally(id).young.add(sampler.weight(size_class));
-        Some((cursor, word.with_site(id)))
+        let (key, place) = cache_place(descriptor);
+        let word = match sampler.quick_word(site, key) {
+            Some(word) => word,
+            None => {
+                let (cached, word) = self.class_cache[place].get();
+                if cached != key {
+                    return self.routed_cell(descriptor, size_class, site);
+                }
+                let word = word.with_site(sampler.known_site(site, word.class())?);
+                sampler.note_quick(site, key, word);
+                word
+            }
+        };
+        cursor.sample(cell, |at, end| sampler.next(at, end))?;
+        let tally = sampler.tally(word.site());
+        tally.young.add(sampler.weight(size_class));
+        Some((cursor, word))
     }
 
     /// As [`other_cell`](Self::other_cell), of a class of which some site is pretenured.
@@ -113,8 +114,6 @@ impl MutatorShared {
         }
         if is_mature {
             sampler.note_mature(id, cell);
-            let at = std::ptr::with_exposed_provenance_mut(cursor.next.get());
-            self.mark_cards(Raw::of(at), cell);
         } else {
             sampler.note_detour(id);
         }
@@ -233,14 +232,17 @@ impl<'a> Mutator<'a> {
             let next = usual.next.get();
             // The common case, without a call: a small object that owns nothing, of a
             // class that was used before, with room for it and for its local.
-            let (cursor, start, word) = if let Some(word) = shared.cached_word(descriptor)
+            let word = if let Some(word) = shared.cached_word(descriptor)
                 && next + cell <= usual.limit.get()
                 && shared.holds_one_more(height)
             {
-                (usual, next, word)
+                word
             } else {
                 match shared.other_cell(descriptor, size_class, cell, Location::caller()) {
-                    Some((cursor, word)) => (cursor, cursor.next.get(), word),
+                    Some((cursor, word)) if std::ptr::eq(cursor, usual) => word,
+                    Some((cursor, word)) => {
+                        return Ok(alloc_old(self.heap, shared, Apart(init), word, cursor));
+                    }
                     None => {
                         return alloc_slow(
                             self.heap,
@@ -253,11 +255,11 @@ impl<'a> Mutator<'a> {
                 }
             };
             let object = self.build(init, word);
-            let at = std::ptr::with_exposed_provenance_mut::<I::Class>(start);
+            let at = std::ptr::with_exposed_provenance_mut::<I::Class>(next);
             // SAFETY: the run between `next` and `limit` is this mutator's own, and
             // nobody looks before `next` says that there is an object.
             unsafe { at.write(object) };
-            cursor.next.set(start + cell);
+            usual.next.set(next + cell);
             // SAFETY: there was room on the stack, here or in `other_cell`, and no local has been made since.
             return Ok(unsafe { shared.push_at(height, Raw::of(at.cast())) });
         }
@@ -281,10 +283,9 @@ impl<'a> Mutator<'a> {
         if shared.cursor_mask == 0 || !shared.has_room_for(1) {
             return None;
         }
-        let behind = cursor.hits(cell)?;
         let id = sampler.known_site(site, class)?;
+        cursor.sample(cell, |at, end| sampler.next(at, end))?;
         sampler.tally(id).old.add(sampler.weight(size_class));
-        cursor.aim(cell, sampler.next(behind));
         Some(id)
     }
 
@@ -326,7 +327,11 @@ impl<'a> Mutator<'a> {
         // SAFETY: `place` is free memory for this many bytes, and the claim below
         // makes it an object before anybody looks.
         unsafe { place.at.cast::<I::Class>().write(object) };
+        let is_old = place.is_old;
         let raw = self.claim(place);
+        if is_old && self.heap.generations.has_cards() {
+            self.heap.record_new(raw);
+        }
         if cfg!(feature = "assertions") {
             self.shared.note(raw);
         }
@@ -346,7 +351,7 @@ impl<'a> Mutator<'a> {
     }
 
     /// Allocates an object that `write` then completes. `write` must initialise
-    /// all of it but the header.
+    /// all of it but the header, and references are null: nobody looks whether they are to young objects.
     #[inline]
     pub(crate) fn alloc_with<T: ?Sized>(
         &mut self,
@@ -426,13 +431,6 @@ impl<'a> Mutator<'a> {
         let raw = Raw::of(place.at);
         if let Some((cursor, cell)) = place.cell {
             cursor.next.set(cursor.next.get() + cell);
-        }
-        if place.is_old && self.heap.generations.has_cards() {
-            let bytes = match place.cell {
-                Some((_, cell)) => cell,
-                None => self.heap.space.footprint(raw),
-            };
-            self.shared.mark_cards(raw, bytes);
         }
         if place.site != SiteId::NONE && !raw.is_young() {
             self.shared.sampler.born_old.borrow_mut().push(raw);
@@ -526,11 +524,11 @@ impl<'a> Mutator<'a> {
             return None;
         }
         let mut place = Place::next(cursor, cell);
-        if let Some(behind) = cursor.hits(cell) {
-            let sampler = &self.shared.sampler;
+        let sampler = &self.shared.sampler;
+        let sampled = cursor.sample(cell, |at, end| sampler.next(at, end));
+        if sampled.is_some() {
             let is_young = std::ptr::eq(cursor, &self.shared.cursors[0]);
             place.site = self.sample(sampler.weight(size_class), class, site, is_young);
-            cursor.aim(cell, sampler.next(behind));
         }
         Some(place)
     }
@@ -628,6 +626,25 @@ impl<'a> Mutator<'a> {
     }
 }
 
+impl HeapInner {
+    /// Marks the cards of those slots of a new object that refer to young ones, where it is old when it is made. What is pretenured is mostly
+    /// made of what is pretenured, too: then the next collection of the nursery need not look at it.
+    fn record_new(&self, raw: Raw) {
+        // SAFETY: an object that has just been made.
+        let class = unsafe { self.base.header(raw) }.load().class();
+        let (trace, object) = (
+            self.classes.get(ClassId(class)).trace,
+            self.base.object(raw),
+        );
+        // SAFETY: as above, and nobody else knows it yet.
+        unsafe {
+            for_each_slot(&self.classes, trace, class, object, |_, _, slot| {
+                record(slot, Raw(slot.load(Relaxed)));
+            });
+        }
+    }
+}
+
 /// Moves the values of an instance to where a call finds them. Passed as they are they would be in memory from the beginning,
 /// also where no call follows.
 struct Apart<I>(I);
@@ -646,6 +663,24 @@ fn alloc_slow<'a, I: Init>(
     // SAFETY: the caller is in a scope of that mutator, on its thread.
     let mut mutator = unsafe { Mutator::in_same_scope(heap, shared) };
     mutator.alloc_anyhow(init.0, descriptor, site)
+}
+
+/// Allocates a small object in the mature space, where there is room for it and for its local: its site is pretenured. Not a method,
+/// for the same reason.
+#[cold]
+#[inline(never)]
+fn alloc_old<'a, I: Init>(
+    heap: &'a HeapInner,
+    shared: &'a MutatorShared,
+    init: Apart<I>,
+    word: Word,
+    cursor: &Cursor,
+) -> Local<'a, I::Class> {
+    // SAFETY: the caller is in a scope of that mutator, on its thread.
+    let mut mutator = unsafe { Mutator::in_same_scope(heap, shared) };
+    let raw = mutator.alloc_next(init.0, word, cursor);
+    heap.record_new(raw);
+    shared.push(raw)
 }
 
 /// Room for an object, found but not yet taken.

@@ -21,6 +21,7 @@ impl MutatorShared {
         for place in &self.class_cache {
             place.set((0, Word(0)));
         }
+        self.sampler.forget_classes();
     }
 
     /// Ends the innermost region; what was allocated in it belongs to the next one too.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::raw::marking::mark::Ground;
 use crate::raw::memory::address::Raw;
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
-use crate::raw::objects::header::SiteId;
+use crate::raw::objects::header::{Epoch, SiteId, Word};
 use crate::sampling::Sampling;
 use crate::sites::Site;
 use crate::sites::context::Context;
@@ -134,6 +134,8 @@ pub(crate) struct Sampler {
     pub(crate) program: Cell<u32>,
     /// The sites that it has sampled lately, by where they are and by class.
     cache: [Cell<(usize, u32, SiteId)>; CACHE],
+    /// By place in the program, for classes that the fast path knows: the place, the class's descriptor and the header of a sample.
+    quick: [Cell<(usize, usize, Word)>; QUICK],
     /// By site; takes no memory where there are none.
     tallies: Box<[Tally; SITES]>,
     /// Samples in the mature space, since the last collection.
@@ -148,6 +150,9 @@ pub(crate) struct Sampler {
 
 /// Sites that a mutator remembers.
 const CACHE: usize = 512;
+
+/// Places in the program that it remembers with their headers.
+const QUICK: usize = 256;
 
 /// Keys of sites differ by multiples of this: it is the alignment of a place in the program.
 const SITE_STEP: usize = align_of::<std::panic::Location<'static>>();
@@ -173,6 +178,7 @@ impl Sampler {
             random: Cell::new(seed.into()),
             program: Cell::new(0),
             cache: std::array::from_fn(|_| Cell::new((0, 0, SiteId::NONE))),
+            quick: std::array::from_fn(|_| Cell::new((0, 0, Word(0)))),
             // SAFETY: zero is a valid tally.
             tallies: unsafe { Box::new_zeroed().assume_init() },
             born_old: RefCell::default(),
@@ -191,19 +197,16 @@ impl Sampler {
         ((self.random() as u64 * self.interval.0 as u64) >> 32) as usize
     }
 
-    /// Bytes from the end of a cell until the next sample, given how many of its bytes lie behind that of which
-    /// the last was taken.
+    /// Where the next sample is to be taken, given where the last was, in a cell that ends there.
     #[inline]
-    pub(crate) fn next(&self, behind: usize) -> u32 {
+    pub(crate) fn next(&self, mut at: usize, end: usize) -> usize {
         if self.interval == Interval::EXACT {
-            return 0;
+            return end;
         }
-        let mut behind = behind as u32;
         loop {
-            let distance = self.interval.distance(self.random());
-            match distance.checked_sub(behind) {
-                Some(left) => return left,
-                None => behind -= distance,
+            at += self.interval.distance(self.random()) as usize;
+            if at >= end {
+                return at;
             }
         }
     }
@@ -249,6 +252,38 @@ impl Sampler {
         let key = std::ptr::from_ref(at).addr();
         let (cached, of, id) = self.cache[place_of(key, class)].get();
         (cached == key && of == class).then_some(id)
+    }
+
+    /// The header of a sample that is allocated at a place, of the class of a descriptor, if the fast path knows the class.
+    #[inline(always)]
+    pub(crate) fn quick_word(&self, at: Site, descriptor: usize) -> Option<Word> {
+        let (key, of, word) = self.quick(at).get();
+        let is_known = key == std::ptr::from_ref(at).addr() && of == descriptor;
+        (is_known && self.program.get() == 0).then_some(word)
+    }
+
+    /// Remembers what [`quick_word`](Self::quick_word) returns.
+    pub(crate) fn note_quick(&self, at: Site, descriptor: usize, word: Word) {
+        let key = std::ptr::from_ref(at).addr();
+        self.quick(at).set((key, descriptor, word));
+    }
+
+    #[inline(always)]
+    fn quick(&self, at: Site) -> &Cell<(usize, usize, Word)> {
+        &self.quick[std::ptr::from_ref(at).addr() / SITE_STEP % QUICK]
+    }
+
+    /// The fast path knows no class any more.
+    pub(crate) fn forget_classes(&self) {
+        self.quick.iter().for_each(|it| it.set((0, 0, Word(0))));
+    }
+
+    /// A new epoch: headers say so.
+    pub(crate) fn set_epoch(&self, epoch: Epoch) {
+        for place in &self.quick {
+            let (key, of, word) = place.get();
+            place.set((key, of, word.with_epoch(epoch)));
+        }
     }
 
     /// An object was allocated in the mature space because its site is pretenured.
@@ -319,6 +354,12 @@ mod tests {
     use super::*;
     use crate::raw::memory::space::Cursor;
 
+    /// Whether a sample is taken of the next cell.
+    fn takes(cursor: &Cursor, sampler: &Sampler, size: usize) -> bool {
+        let taken = cursor.sample(size, |at, end| sampler.next(at, end));
+        taken.is_some()
+    }
+
     /// Allocates cells of the given sizes, in turn, from runs of a length, and returns for each size how many bytes
     /// were allocated and how many its samples stand for.
     fn simulate(interval: u32, sizes: &[usize], run: usize, rounds: usize) -> Vec<(u64, u64)> {
@@ -333,9 +374,8 @@ mod tests {
                     cursor.enter(0, run);
                 }
                 all.0 += size as u64;
-                if let Some(behind) = cursor.hits(size) {
+                if takes(&cursor, &sampler, size) {
                     all.1 += interval.weight(size);
-                    cursor.aim(size, sampler.next(behind));
                 }
                 assert!(cursor.next.get() + size <= cursor.limit.get());
                 cursor.next.set(cursor.next.get() + size);
@@ -373,37 +413,29 @@ mod tests {
         }
     }
 
+    /// As if there were one endless run: whatever runs there are, the same bytes of what is allocated are chosen.
     #[test]
-    fn the_short_way_to_take_a_sample_is_the_long_one() {
-        for interval in [0, 32, 256, 4096] {
-            let sampling = match interval {
-                0 => Sampling::exact(),
-                _ => Sampling::every(interval),
-            };
-            let [short, long] = [(); 2].map(|()| Sampler::new(sampling, 5));
-            let [one, other] = [&short, &long].map(|it| Cursor::sampling(it.first()));
+    fn where_runs_end_changes_no_sample() {
+        for interval in [32, 256, 4096] {
+            let [own, twin] = [(); 2].map(|()| Sampler::new(Sampling::every(interval), 5));
+            let cursor = Cursor::sampling(own.first());
+            let (mut chosen, mut allocated) = (twin.first(), 0);
             let mut taken = 0;
             for round in 0..100_000_usize {
                 let size = 16 + round * 7919 % 61 * 8;
-                if one.rest() < size {
-                    let run = 600 + round * 104_729 % 30_000;
-                    one.enter(8, run);
-                    other.enter(8, run);
+                if cursor.rest() < size {
+                    cursor.enter(8 + round % 1000 * 8, 9_000 + round * 104_729 % 30_000 * 8);
                 }
-                let sampled = one.sample(size, |behind| short.next(behind)).is_some();
-                let hits = other.hits(size);
-                if let Some(behind) = hits {
-                    other.aim(size, long.next(behind));
+                allocated += size;
+                let hits = chosen < allocated;
+                while chosen < allocated {
+                    chosen += twin.interval.distance(twin.random()) as usize;
                 }
-                assert_eq!(sampled, hits.is_some());
-                taken += usize::from(sampled);
-                for cursor in [&one, &other] {
-                    cursor.next.set(cursor.next.get() + size);
-                }
-                assert_eq!(
-                    (one.limit.get(), one.rest()),
-                    (other.limit.get(), other.rest())
-                );
+                assert_eq!(takes(&cursor, &own, size), hits);
+                taken += usize::from(hits);
+                cursor.next.set(cursor.next.get() + size);
+                let left = (chosen - allocated).min(cursor.rest());
+                assert_eq!(cursor.limit.get() - cursor.next.get(), left);
             }
             assert!(taken > 1000, "{taken}");
         }
@@ -419,10 +451,7 @@ mod tests {
             if cursor.rest() < size {
                 cursor.enter(0, 32 << 10);
             }
-            if let Some(behind) = cursor.hits(size) {
-                hits[hit] += 1;
-                cursor.aim(size, sampler.next(behind));
-            }
+            hits[hit] += u32::from(takes(&cursor, &sampler, size));
             cursor.next.set(cursor.next.get() + size);
         }
         let ratio = f64::from(hits[1]) / f64::from(hits[0]);
@@ -438,10 +467,8 @@ mod tests {
             if cursor.rest() < size {
                 cursor.enter(0, 4096);
             }
-            let behind = cursor.hits(size);
-            assert_eq!(behind, Some(size));
+            assert!(takes(&cursor, &sampler, size));
             assert_eq!(sampler.weight(SizeClass::of(size)), size as u64);
-            cursor.aim(size, sampler.next(size));
             cursor.next.set(cursor.next.get() + size);
         }
     }
@@ -451,7 +478,9 @@ mod tests {
         let cursor = Cursor::default();
         for _ in 0..10 {
             cursor.enter(8, 1 << 30);
-            assert_eq!((cursor.rest(), cursor.hits(16)), ((1 << 30) - 8, None));
+            assert_eq!(cursor.rest(), (1 << 30) - 8);
+            assert_eq!(cursor.limit.get(), 1 << 30);
+            assert!(cursor.sample(16, |_, _| unreachable!()).is_none());
             cursor.next.set(1 << 20);
         }
     }

@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
 use heaphound_heap::FieldKind;
 
 use crate::error::Invalidated;
-use crate::raw::memory::address::{Base, CARD, CARDS_START, GRANULE, NURSERY_END, REGION, Raw};
+use crate::raw::memory::address::{
+    Base, CARD, CARDS_START, GRANULE, MARKED_PAGES_START, NURSERY_END, PAGE, REGION, Raw,
+};
 use crate::raw::mutators::mutator::Local;
 use crate::raw::objects::barrier;
 use crate::raw::objects::object::{Field, Filler, Managed, Object};
@@ -119,14 +121,18 @@ pub(crate) fn record(slot: &AtomicU32, raw: Raw) {
     }
 }
 
-/// Marks the card of an offset for the next nursery collection.
+/// Marks the card of an offset for the next nursery collection, and its page.
 #[inline]
 pub(crate) fn mark_card(base: Base, offset: usize) {
-    let card = base.at(CARDS_START + offset / CARD).cast::<u8>();
-    // SAFETY: the cards of the whole region are committed in a heap with a
-    // nursery (H5), and only such a heap has young objects; cards are only
-    // accessed as atomic bytes.
-    unsafe { AtomicU8::from_ptr(card) }.store(1, Relaxed);
+    for mark in [
+        CARDS_START + offset / CARD,
+        MARKED_PAGES_START + offset / PAGE,
+    ] {
+        // SAFETY: the cards and marks of all pages are committed in a heap with a
+        // nursery (H5), and only such a heap has young objects; they are only
+        // accessed as atomic bytes.
+        unsafe { AtomicU8::from_ptr(base.at(mark)) }.store(1, Relaxed);
+    }
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use heaphound_heap::view::{HeapView, live_objects};
 
 use crate::heap::HeapInner;
 use crate::raw::memory::address::{
-    CARD, CARDS_START, GRANULE, MATURE_START, NURSERY_START, PAGE, Raw,
+    CARD, CARDS_START, GRANULE, MARKED_PAGES_START, MATURE_START, NURSERY_START, PAGE, Raw,
 };
 use crate::raw::memory::pages::{Pages, Use};
 use crate::raw::memory::sizes::SizeClass;
@@ -38,10 +38,12 @@ impl HeapInner {
                         if to.is_null() || !to.is_young() {
                             return;
                         }
-                        let card = CARDS_START + (object.0.offset() + offset) / CARD;
-                        let mark = AtomicU8::from_ptr(self.base.at(card)).load(Relaxed);
+                        let at = object.0.offset() + offset;
+                        let marks = [CARDS_START + at / CARD, MARKED_PAGES_START + at / PAGE];
                         assert!(
-                            mark != 0,
+                            marks.into_iter().all(|mark| {
+                                AtomicU8::from_ptr(self.base.at(mark)).load(Relaxed) != 0
+                            }),
                             "zeal: {} refers to a young object, but its card is not marked",
                             class.info.name
                         );

@@ -588,7 +588,13 @@ struct Tested<'t, F: Fields> {
     collects: bool,
 }
 
-impl<F: Fields> Tests<'_, F> {
+impl<'t, F: Fields> Tests<'t, F> {
+    /// The tests of a class that has some.
+    fn of_class(&self, class: ClassId) -> impl Iterator<Item = &Tested<'t, F>> {
+        let place = self.by_class[class.0 as usize] as usize - 1;
+        self.lists[place].iter().map(|&number| &self.tests[number])
+    }
+
     fn is_decided(&self) -> bool {
         !self.ends.is_empty() && self.ends.iter().all(|it| it.load(Relaxed))
     }
@@ -833,6 +839,18 @@ impl<F: Fields> Examiner<F::Object> for Examine<'_, F> {
         }
     }
 
+    fn sift(&mut self, objects: &[F::Object]) -> u64 {
+        let mut all = [objects[0]; LANES];
+        all[..objects.len()].copy_from_slice(objects);
+        let Some(batch) = Batch::new(self.fields, &all) else {
+            return !0;
+        };
+        let asked = !0 >> (LANES - objects.len());
+        let tested = self.tests.of_class(batch.class());
+        let found = tested.fold(0, |found, it| found | (it.test)(&batch, asked & !found).yes);
+        found & asked
+    }
+
     fn overlap(&mut self, to: F::Object) {
         self.overlaps |= !self.excluded.contains(&to);
     }
@@ -884,9 +902,7 @@ impl<F: Fields> Examine<'_, F> {
             return false;
         };
         let asked = !0 >> (LANES - count);
-        let place = tests.by_class[batch.class().0 as usize] as usize - 1;
-        for &number in &tests.lists[place] {
-            let tested = &tests.tests[number];
+        for tested in tests.of_class(batch.class()) {
             let decided = (tested.test)(&batch, asked).yes & asked;
             for lane in lanes(decided) {
                 self.confirm(tested, objects[lane]);

@@ -4,7 +4,7 @@
 //! that it sees does not have to.
 
 use crate::class::{ClassId, ClassInfo};
-use crate::snapshot::{ObjectId, PlainPlace, Snapshot};
+use crate::snapshot::{ObjectId, PlainPlace, SlotPlace, Snapshot};
 use crate::trace::Traceable;
 use crate::value::{PlainKind, Value};
 use crate::view::{HeapView, Place};
@@ -230,17 +230,18 @@ impl Readable for Snapshot {
     }
 }
 
-/// A snapshot can be read from any thread as it is.
 /// Where the objects of a class have a field.
 #[derive(Clone, Copy, Debug)]
 pub enum SnapshotField {
     /// It is a slot, the one at this place.
-    Slot(u32),
+    #[doc(hidden)]
+    Slot(SlotPlace),
     /// It is plain data; none of it is known if there is no place.
     #[doc(hidden)]
     Plain(Option<PlainPlace>),
 }
 
+/// A snapshot can be read from any thread as it is. Many objects are read at once (`snapshot/bulk.rs`).
 impl Fields for &Snapshot {
     type Object = ObjectId;
     type Reader = Vec<Option<SnapshotField>>;
@@ -259,7 +260,7 @@ impl Fields for &Snapshot {
             let place = (*place)?;
             let field = class.fields.get(place as usize)?;
             Some(match field.kind.is_slot() {
-                true => SnapshotField::Slot(place),
+                true => SnapshotField::Slot(self.slot_place(class.id, place)),
                 false => SnapshotField::Plain(self.plain_place(class.id, place as usize)),
             })
         };
@@ -269,10 +270,10 @@ impl Fields for &Snapshot {
     fn slot(self, reader: &Self::Reader, object: ObjectId) -> Held<ObjectId> {
         let class = HeapView::class_of(self, object);
         match reader.get(class.0 as usize - 1) {
-            Some(Some(SnapshotField::Slot(place))) => {
-                match HeapView::slot(self, object, *place as usize) {
+            Some(Some(SnapshotField::Slot(slot))) => {
+                match HeapView::slot(self, object, slot.place as usize) {
                     Some(object) => Held::Object(object),
-                    None if self.is_cut(object, Place::Field(*place)) => Held::Cut,
+                    None if self.is_cut(object, Place::Field(slot.place)) => Held::Cut,
                     None => Held::Null,
                 }
             }
@@ -286,6 +287,38 @@ impl Fields for &Snapshot {
             Some(SnapshotField::Plain(place)) => self.bits_at(object, (*place)?),
             _ => None,
         }
+    }
+
+    fn slots(self, reader: &Self::Reader, batch: &Batch<'_, Self>) -> Column<ObjectId> {
+        match reader.get(batch.class().0 as usize - 1) {
+            Some(Some(SnapshotField::Slot(slot))) => self.slots_of_class(batch.objects(), *slot),
+            _ => Column {
+                objects: *batch.objects(),
+                there: 0,
+                absent: !0,
+            },
+        }
+    }
+
+    fn slots_behind(self, reader: &Self::Reader, column: &Column<ObjectId>) -> Column<ObjectId> {
+        self.slots_of_all(column, reader)
+    }
+
+    fn numbers(self, reader: &Self::Reader, kind: PlainKind, batch: &Batch<'_, Self>) -> Numbers {
+        let place = match reader.get(batch.class().0 as usize - 1) {
+            Some(Some(SnapshotField::Plain(place))) => *place,
+            _ => None,
+        };
+        self.numbers_of_class(batch.objects(), place, kind)
+    }
+
+    fn numbers_behind(
+        self,
+        reader: &Self::Reader,
+        kind: PlainKind,
+        column: &Column<ObjectId>,
+    ) -> Numbers {
+        self.numbers_of_all(column, reader, kind)
     }
 
     fn element(self, object: ObjectId, index: usize) -> Held<ObjectId> {

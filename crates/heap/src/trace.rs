@@ -63,7 +63,8 @@ pub struct Phase<O> {
 /// What a phase did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traced {
-    /// Objects entered; of the classes that the visitors want, if these are few.
+    /// Objects entered; of the classes that the visitors want, if these are few, and of what is of interest to examiners, if they were
+    /// asked first ([`Examiner::sift`]).
     pub objects: usize,
 }
 
@@ -145,6 +146,15 @@ pub trait Examiner<O>: Send {
 
     /// Looks at objects that were entered: at most [`BATCH`], of the wanted classes, each once.
     fn examine(&mut self, objects: &[O]);
+
+    /// Which of some objects are of interest if they are entered, a bit for each, in order: all, if nobody knows. Bits behind
+    /// those mean nothing. The objects are as for
+    /// [`Examiner::examine`], but for that they may be dead, and nothing is to be noted. Whoever traces may ask this of all objects
+    /// that there are, and then trace only if one is of interest, and show only such ones.
+    fn sift(&mut self, objects: &[O]) -> u64 {
+        let _ = objects;
+        !0
+    }
 
     /// An edge, or a start, leads to an object that an earlier phase of the same series has
     /// entered ([`Filter::Once`]).

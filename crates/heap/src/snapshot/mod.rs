@@ -9,12 +9,13 @@
 //! A snapshot of a dump also knows what its reader has to say of it ([`Snapshot::notes`]), what the dump does not say
 //! (`lacks.rs`), the addresses that objects had (`addresses.rs`), and which objects are text that they hold elsewhere (`texts.rs`).
 //!
-//! Elsewhere: how one is put together (`build.rs`), how it is traced (`trace.rs`, `survey.rs`), what is dropped from one that
+//! Elsewhere: how one is put together (`build.rs`), how it is traced (`trace.rs`, `survey.rs`), how many objects are read at once (`bulk.rs`), what is dropped from one that
 //! others may see (`redact.rs`); files
 //! are another crate's business.
 
 mod addresses;
 mod build;
+mod bulk;
 mod lacks;
 mod redact;
 mod survey;
@@ -28,6 +29,7 @@ pub use addresses::Addresses;
 pub use texts::{Encoding, TextPlace, decode as decode_text};
 
 pub use build::{Columns, Malformed, SnapshotBuilder};
+pub use bulk::SlotPlace;
 pub use lacks::Lacks;
 pub use redact::Redacted;
 pub use trace::SnapshotVisits;

@@ -9,6 +9,10 @@
 //! another, while the first child of an object would wait for the object. An object that two threads meet at the same
 //! time may be entered by both, which costs time and changes nothing: what is shown is found by the marks.
 //!
+//! Where a phase enters all that lives, examiners are asked first which objects they would take note of, dead or alive
+//! ([`Examiner::sift`]). Rules that hold on all objects there are need no marking; and if some objects break one, only those are shown, when
+//! it is known which of them live. Where too many would be noted, nothing is won, and all is done as always.
+//!
 //! The slow twin is [`trace::survey`](crate::trace::survey), which is also used where overlaps are wanted, where objects carry the mark
 //! already, and where a phase is not one of a plan.
 
@@ -16,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use super::{Hold, ObjectId, Snapshot, SnapshotVisits};
 use crate::crew;
+use crate::fields::lanes;
 use crate::pool::Pool;
 use crate::sync::Mutex;
 use crate::trace::{BATCH, Examiner, Filter, Phase, Traced, survey};
@@ -27,6 +32,9 @@ const AHEAD: usize = 16;
 const SHARE_ABOVE: usize = 128;
 /// How many objects a worker looks at before it takes others.
 const PIECE: usize = 1 << 14;
+/// How many objects may be of interest, and one of how many more, for only those to be shown.
+const MOST_OF_INTEREST: usize = 4096;
+const MOST_OF_ALL: usize = 64;
 
 impl Snapshot {
     /// [`Traceable::survey`](crate::trace::Traceable::survey).
@@ -34,7 +42,7 @@ impl Snapshot {
         &self,
         visits: &mut SnapshotVisits,
         phase: &Phase<ObjectId>,
-        examiners: Vec<&mut dyn Examiner<ObjectId>>,
+        mut examiners: Vec<&mut dyn Examiner<ObjectId>>,
     ) -> Traced {
         let (since, avoid) = match phase.filter {
             Filter::Once { since, avoid } => (since, avoid),
@@ -53,8 +61,28 @@ impl Snapshot {
             mark: phase.mark.0,
             avoid: avoid.0,
         };
-        marking.run(&phase.starts, examiners.len());
-        marking.show(examiners)
+        let of_interest = match self.enters_all(phase) {
+            true => marking.sift(&mut examiners),
+            false => None,
+        };
+        if of_interest.as_ref().is_none_or(|it| !it.is_empty()) {
+            marking.run(&phase.starts, examiners.len());
+        }
+        match of_interest {
+            Some(objects) => marking.show_some(&objects, examiners),
+            None => marking.show(examiners),
+        }
+    }
+
+    /// Whether a phase enters whatever lives, and nobody else needs its marks.
+    fn enters_all(&self, phase: &Phase<ObjectId>) -> bool {
+        phase.filter == Filter::Alone
+            && phase.starts.len() == self.roots.len()
+            && phase
+                .starts
+                .iter()
+                .zip(&self.roots)
+                .all(|(a, (_, b))| a == b)
     }
 }
 
@@ -130,6 +158,63 @@ impl Marking<'_> {
         }
     }
 
+    /// Returns which objects of the heap are of interest to examiners, in any order. None if these are too many.
+    fn sift(&self, examiners: &mut [&mut dyn Examiner<ObjectId>]) -> Option<Vec<ObjectId>> {
+        let most = MOST_OF_INTEREST + self.heap.len() / MOST_OF_ALL;
+        let (next, found) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let workers = examiners.len();
+        let examiners: Vec<_> = examiners.iter_mut().map(Mutex::new).collect();
+        let work = |index: usize| {
+            let mut examiner = examiners[index].lock().unwrap();
+            let mut batches = Batches::new(self.heap, &***examiner);
+            let mut of_interest = Vec::new();
+            let mut sift = |batch: &[ObjectId]| {
+                let before = of_interest.len();
+                let all = !0 >> (BATCH - batch.len());
+                let sifted = lanes(examiner.sift(batch) & all);
+                of_interest.extend(sifted.map(|lane| batch[lane]));
+                found.fetch_add(of_interest.len() - before, Relaxed);
+            };
+            while found.load(Relaxed) <= most {
+                let start = next.fetch_add(PIECE, Relaxed);
+                let piece = self.heap.class_of.iter().skip(start).take(PIECE);
+                if piece.len() == 0 {
+                    break;
+                }
+                for (object, &class) in (start as u32..).zip(piece) {
+                    batches.add(ObjectId(object), class, &mut sift);
+                }
+            }
+            batches.finish(sift);
+            of_interest
+        };
+        let parts = crew::run(workers, work, || ());
+        (found.into_inner() <= most).then(|| parts.concat())
+    }
+
+    /// Shows those of some objects that carry the mark.
+    fn show_some(
+        &self,
+        objects: &[ObjectId],
+        mut examiners: Vec<&mut dyn Examiner<ObjectId>>,
+    ) -> Traced {
+        let examiner = &mut *examiners[0];
+        let mut batches = Batches::new(self.heap, examiner);
+        let mut shown = 0;
+        let mut show = |batch: &[ObjectId]| {
+            examiner.examine(batch);
+            shown += batch.len();
+        };
+        for &object in objects {
+            if self.marks[object.0 as usize].load(Relaxed) == self.mark {
+                let class = self.heap.class_of[object.0 as usize];
+                batches.add(object, class, &mut show);
+            }
+        }
+        batches.finish(show);
+        Traced { objects: shown }
+    }
+
     /// Shows what carries the mark.
     fn show(&self, examiners: Vec<&mut dyn Examiner<ObjectId>>) -> Traced {
         let next = AtomicUsize::new(0);
@@ -141,7 +226,9 @@ impl Marking<'_> {
             .collect();
         let work = |index: usize| {
             let examiner = examiners[index].lock().unwrap().take();
-            let mut showing = Showing::new(self.heap, examiner.expect("each is taken once"));
+            let examiner = examiner.expect("each is taken once");
+            let mut batches = Batches::new(self.heap, examiner);
+            let mut shown = 0;
             while !stop.load(Relaxed) {
                 let start = next.fetch_add(PIECE, Relaxed);
                 let Some(marks) = self.marks.get(start..) else {
@@ -151,16 +238,25 @@ impl Marking<'_> {
                     break;
                 }
                 let marks = marks.iter().take(PIECE);
+                let mut show = |batch: &[ObjectId]| {
+                    examiner.examine(batch);
+                    shown += batch.len();
+                };
                 for (object, mark) in (start as u32..).zip(marks) {
                     if mark.load(Relaxed) == self.mark {
-                        showing.object(object);
+                        let class = self.heap.class_of[object as usize];
+                        batches.add(ObjectId(object), class, &mut show);
                     }
                 }
-                if showing.examiner.is_done() {
+                if examiner.is_done() {
                     stop.store(true, Relaxed);
                 }
             }
-            showing.finish()
+            batches.finish(|batch| {
+                examiner.examine(batch);
+                shown += batch.len();
+            });
+            shown
         };
         let shown = crew::run(workers, work, || ());
         Traced {
@@ -169,18 +265,15 @@ impl Marking<'_> {
     }
 }
 
-/// Shows objects to an examiner, those of a class together.
-struct Showing<'s> {
-    heap: &'s Snapshot,
-    examiner: &'s mut dyn Examiner<ObjectId>,
+/// Puts objects of a class together.
+struct Batches {
     /// By class id: 0 if it is not wanted, else the place behind it in `batches`.
     places: Vec<u32>,
     batches: Vec<Vec<ObjectId>>,
-    objects: usize,
 }
 
-impl<'s> Showing<'s> {
-    fn new(heap: &'s Snapshot, examiner: &'s mut dyn Examiner<ObjectId>) -> Self {
+impl Batches {
+    fn new(heap: &Snapshot, examiner: &dyn Examiner<ObjectId>) -> Self {
         let mut places = vec![0];
         let mut wanted = 0;
         for class in &heap.classes {
@@ -189,35 +282,28 @@ impl<'s> Showing<'s> {
             places.push(if wants { wanted } else { 0 });
         }
         Self {
-            heap,
-            examiner,
             places,
             batches: (0..wanted).map(|_| Vec::with_capacity(BATCH)).collect(),
-            objects: 0,
         }
     }
 
+    /// Takes an object of a class, if that is wanted, and gives a full batch away.
     #[inline]
-    fn object(&mut self, object: u32) {
-        let class = self.heap.class_of[object as usize];
+    fn add(&mut self, object: ObjectId, class: u32, full: &mut impl FnMut(&[ObjectId])) {
         let Some(place) = self.places[class as usize].checked_sub(1) else {
             return;
         };
         let batch = &mut self.batches[place as usize];
-        batch.push(ObjectId(object));
+        batch.push(object);
         if batch.len() == BATCH {
-            self.examiner.examine(batch);
+            full(batch);
             batch.clear();
-            self.objects += BATCH;
         }
     }
 
-    /// Shows what is left. Returns how many objects were shown.
-    fn finish(mut self) -> usize {
-        for batch in self.batches.iter().filter(|it| !it.is_empty()) {
-            self.examiner.examine(batch);
-            self.objects += batch.len();
-        }
-        self.objects
+    /// Gives away what is left.
+    fn finish(self, full: impl FnMut(&[ObjectId])) {
+        let left = self.batches.iter().filter(|it| !it.is_empty());
+        left.map(|it| &it[..]).for_each(full);
     }
 }

@@ -3,6 +3,7 @@
 //! Elsewhere: the pool under loom (`../pool_loom.rs`).
 #![cfg(not(loom))]
 
+mod bulk;
 mod pool;
 mod probes;
 mod supertypes;

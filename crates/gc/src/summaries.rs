@@ -26,6 +26,7 @@ use crate::check::{Check, Graph, Needs};
 use crate::collect::Live;
 use crate::heap::{Heap, HeapInner};
 use crate::marking::Marking;
+use crate::raw::ObjectId;
 use crate::raw::marking::counters::Setup;
 use crate::raw::marking::mark::Ground;
 use crate::raw::marking::shape_counter::{Assumed, Shaping};
@@ -204,7 +205,8 @@ impl HeapInner {
                 let gave_up = workers.iter().any(Shaping::gave_up);
                 !gave_up && assumed.backbones.cover(&now, summary, slots)
             });
-            let recounted = recounted || counted.is_none();
+            let is_counted = counted.is_some();
+            let recounted = recounted || !is_counted;
             let (degrees, sums) = match counted {
                 Some((assumed, workers)) => Shaping::merge(workers, assumed, &now),
                 None => {
@@ -213,7 +215,7 @@ impl HeapInner {
                 }
             };
             let mut measures = shape::measure(summary, classes, slots, &now, &degrees, Some(&sums));
-            shape::walk(view, &now, slots, &mut measures, |class| {
+            let instances = |class| {
                 let mut objects = Vec::new();
                 view.for_each_live(|it| {
                     if view.class_of(it) == class {
@@ -221,7 +223,13 @@ impl HeapInner {
                     }
                 });
                 objects
-            });
+            };
+            // Workers know an object by its address.
+            let number = |it: ObjectId<'_>| match is_counted {
+                true => it.raw().0.into(),
+                false => shape::number(it),
+            };
+            shape::walk(view, summary, &now, slots, &mut measures, number, instances);
             Measured {
                 backbones: now,
                 measures,

@@ -63,7 +63,7 @@ bench-layout *ARGS:
 bench-predicates *ARGS:
     cd benches/predicates && cargo run --locked --release -- {{ARGS}}
 
-# Known programs on our heap and with Rc<RefCell>.
+# Known programs on our heap, with Rc<RefCell>, gc-arena and boxes.
 bench-programs *ARGS:
     cd benches/programs && cargo run --locked --release -- {{ARGS}}
 

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 
 use ::heaphound::analysis::shape::Profile;
 use ::heaphound::{
-    Collector, Deal, Growth, Header, Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref,
+    Collector, Rules, Growth, Header, Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref,
     RefArray, Root, Shapes, Slot,
 };
 
@@ -281,7 +281,7 @@ fn armed(heap: &Heap, scale: Scale) -> Result<Outcome> {
     };
     let mut rules = Vec::new();
     for text in RULES {
-        let rule = Deal::new(text).bind(&m, "owner", &owner);
+        let rule = Rules::new(text).bind(&m, "owner", &owner);
         let registered = rule.register(heap, &mut m, None);
         rules.push(registered.expect("it is well formed"));
     }
@@ -549,7 +549,7 @@ fn binary_trees(heap: impl FnOnce() -> Heap, job: &Job) -> Result<Outcome> {
         let nursery = stats
             .history
             .iter()
-            .filter(|it| it.kind == ::heaphound::Kind::Nursery);
+            .filter(|it| it.kind == ::heaphound::stats::Kind::Nursery);
         let outcome = Outcome::new(digest).with_time(Figure::LongestPauseMs, stats.longest_pause);
         return Ok(match nursery.map(|it| it.pause).max() {
             Some(pause) => outcome.with_time(Figure::NurseryPauseMs, pause),

@@ -299,7 +299,9 @@ struct Doubts<'e, 'r, F: Fields> {
 
 impl<F: Fields> Examiner<F::Object> for Doubts<'_, '_, F> {
     fn wants(&self, class: ClassId) -> bool {
-        self.asked.iter().any(|it| it.quantifier.classes.has(class))
+        self.asked
+            .iter()
+            .any(|it| it.quantifier.classes.contains(class))
     }
 
     fn examine(&mut self, objects: &[F::Object]) {
@@ -308,7 +310,7 @@ impl<F: Fields> Examiner<F::Object> for Doubts<'_, '_, F> {
             let quantifier = asked.quantifier;
             for &object in objects {
                 let class = ground.fields.class_of(object);
-                if !quantifier.classes.has(class) || !ground.is_in_range(quantifier, object) {
+                if !quantifier.classes.contains(class) || !ground.is_in_range(quantifier, object) {
                     continue;
                 }
                 let mut is_known = true;

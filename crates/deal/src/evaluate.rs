@@ -401,7 +401,7 @@ fn find_live<V: Readable>(
     let threads = settings.iter().map(|it| it.threads).max().unwrap_or(1);
     let live = Probes::of(view).threads(threads).reach_all();
     for (object, text) in sources {
-        settings[text].sources_live &= live.has(object);
+        settings[text].sources_live &= live.contains(object);
     }
     1
 }

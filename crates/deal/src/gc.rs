@@ -101,7 +101,7 @@ fn asked<V: Readable>(
     }
     let instances = |class: &ClassTarget| -> Vec<ClassId> {
         let all = setting.view.classes().iter().map(|it| it.id);
-        all.filter(|&it| class.classes.has(it)).collect()
+        all.filter(|&it| class.classes.contains(it)).collect()
     };
     // Null is no object.
     let target = |target: &Target| match target {

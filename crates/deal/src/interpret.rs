@@ -10,7 +10,7 @@ use heaphound_heap::{ClassInfo, Value};
 use crate::datum::{Datum, compare};
 use crate::resolved::{
     Compare, CompareBy, CompareOp, Dereference, FieldPlace, Formula, Operand, Path, Program,
-    Quantifier, Resolved, Start, Step,
+    Quantifier, Resolved, Start, Step, is_vector,
 };
 use crate::syntax::Span;
 
@@ -83,6 +83,13 @@ impl<'a, F: Fields> Ground<'a, F> {
             Held::Object(object) => Datum::Object(object),
         };
         let class = self.fields.class_of(object).0 as usize - 1;
+        if let Some(items) = self.items_of(class, step) {
+            return match self.step(object, items) {
+                Datum::Object(array) => self.step(array, step),
+                // It has no array yet. Beyond the end there is null.
+                other => other,
+            };
+        }
         match step {
             Step::Element(index) => match self.fields.element(object, index as usize) {
                 Held::Absent => match self.fields.plain_element(object, index as usize) {
@@ -121,6 +128,13 @@ impl<'a, F: Fields> Ground<'a, F> {
         }
     }
 
+    /// The step from a managed vector to the array of its elements, before a step to one of these.
+    fn items_of(&self, class: usize, step: Step) -> Option<Step> {
+        let items = self.resolved.items?;
+        let is_element = matches!(step, Step::Element(_));
+        (is_element && is_vector(&self.classes[class])).then_some(Step::Field(items))
+    }
+
     /// Why a statement cannot be answered: it reads something of null outside all logic variables,
     /// or asks about an object from outside that is null. Says it of a place in the text.
     pub fn why_not(&self, program: &Program) -> Option<(Span, Unreadable<F::Object>)> {
@@ -140,6 +154,13 @@ impl<'a, F: Fields> Ground<'a, F> {
 
     /// Whether a step leads to a slot whose reference was pruned or invalidated.
     fn is_cut(&self, object: F::Object, step: Step) -> bool {
+        let class = self.fields.class_of(object).0 as usize - 1;
+        if let Some(items) = self.items_of(class, step) {
+            return match self.step(object, items) {
+                Datum::Object(array) => self.is_cut(array, step),
+                _ => self.is_cut(object, items),
+            };
+        }
         match step {
             Step::Element(index) => self.fields.element(object, index as usize) == Held::Cut,
             Step::Field(field) => {
@@ -247,7 +268,7 @@ impl<'a, F: Fields> Ground<'a, F> {
                 compared.unwrap_or(it.op.of_unlike())
             }
             Formula::InstanceOf(path, classes) => match self.walk(path, Some(x)) {
-                Datum::Object(object) => classes.has(self.fields.class_of(object)),
+                Datum::Object(object) => classes.contains(self.fields.class_of(object)),
                 _ => false,
             },
             Formula::Label(path, label) => match self.walk(path, Some(x)) {

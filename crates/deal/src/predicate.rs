@@ -200,7 +200,7 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
             )),
             Formula::InstanceOf(path, classes) => match self.class {
                 Some(class) if path.steps.is_empty() && !path.is_host() => {
-                    Constant(classes.has(class))
+                    Constant(classes.contains(class))
                 }
                 _ => Test(self.or_interpreted(self.instance_of(path, classes), formula)),
             },
@@ -251,7 +251,7 @@ impl<'g, 'a, F: Fields + 'a> Compiler<'g, 'a, F> {
         // A table, for a set of classes is asked for each object.
         let count = self.ground.classes.len() as u32;
         let ids = (0..=count).map(ClassId);
-        let table: Vec<bool> = ids.map(|id| id.0 > 0 && classes.has(id)).collect();
+        let table: Vec<bool> = ids.map(|id| id.0 > 0 && classes.contains(id)).collect();
         Some(Box::new(move |batch| {
             let (column, odd) = slots.follow(fields, batch);
             let is_one = each_lane(|lane| {

@@ -12,7 +12,7 @@
 //! A heap that gets new classes makes a resolved tree stale: resolve again.
 
 use heaphound_heap::root::Part;
-use heaphound_heap::{ClassId, Value};
+use heaphound_heap::{ClassId, ClassInfo, FieldInfo, Value};
 
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{AssertionKind, Fold, HostName, QuantifierKind, Severity, Span};
@@ -30,6 +30,17 @@ pub struct Resolved {
     pub rules: Vec<Rule>,
     /// The classes that the text names and the heap does not know, and that are not optional.
     pub unknown: Vec<Diagnostic>,
+    /// The array of a managed vector's elements, if the text has an element and the heap has vectors.
+    pub items: Option<FieldId>,
+}
+
+/// The field of a managed vector that has its elements.
+pub(crate) const ITEMS: &str = "items";
+
+/// Whether a class is a managed vector, so that `v[0]` means an element of the array that it has.
+pub(crate) fn is_vector(class: &ClassInfo) -> bool {
+    let is_items = |it: &FieldInfo| it.kind.is_slot();
+    class.name.starts_with("GcVec<") && class.field(ITEMS).is_some_and(is_items)
 }
 
 /// A place in [`Resolved::hosts`].
@@ -485,7 +496,7 @@ impl ClassSet {
     }
 
     /// Whether a class is in it.
-    pub fn has(&self, class: ClassId) -> bool {
+    pub fn contains(&self, class: ClassId) -> bool {
         let at = (class.0 as usize).wrapping_sub(1);
         self.all
             || self

@@ -725,7 +725,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
                     .for_each(|&class| of_class[class].push(tests.len()));
                 tests.push(tested(test));
             };
-            let has = |class: &usize| asked.quantifier.classes.has(classes[*class].id);
+            let has = |class: &usize| asked.quantifier.classes.contains(classes[*class].id);
             let range: Vec<usize> = (0..classes.len()).filter(has).collect();
             if self.texts.settings[asked.text].interpret {
                 add(
@@ -791,7 +791,7 @@ impl<'a, V: Readable> Run<'_, '_, 'a, V> {
                 let class = texts.view().class_of(object);
                 for (found, asked) in found.iter_mut().zip(&self.asked) {
                     let ground = &texts.grounds[asked.text];
-                    if asked.quantifier.classes.has(class)
+                    if asked.quantifier.classes.contains(class)
                         && ground.holds(&asked.decides, object, &related)
                         && ground.is_in_range(asked.quantifier, object)
                     {

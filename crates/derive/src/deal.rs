@@ -35,7 +35,7 @@ impl Parse for Input {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut mutator = None;
         if !input.peek(LitStr) {
-            let message = "the text must be a literal; `Deal::new` takes any other";
+            let message = "the text must be a literal; `Rules::new` takes any other";
             let first: syn::Expr = input.parse()?;
             if input.is_empty() {
                 return Err(Error::new_spanned(first, message));
@@ -90,10 +90,10 @@ pub(crate) fn expand(input: &Input) -> TokenStream {
     if !wrong.is_empty() {
         let wrong = wrong.iter().map(Error::to_compile_error);
         // Of the right type, so that nothing else seems to be wrong.
-        return quote!({ #(#wrong)* ::heaphound::Deal::new("") });
+        return quote!({ #(#wrong)* ::heaphound::Rules::new("") });
     }
     let Some(mutator) = &input.mutator else {
-        return quote!(::heaphound::Deal::new(#text));
+        return quote!(::heaphound::Rules::new(#text));
     };
     let hosts = &input.hosts;
     let values = hosts.iter().map(|host| &host.value);
@@ -113,12 +113,12 @@ pub(crate) fn expand(input: &Input) -> TokenStream {
     quote!(match (#(&#values,)*) {
         (#(#places,)*) => {
             let #borrowed: &::heaphound::Mutator<'_> = &#mutator;
-            ::heaphound::Deal::new(#text) #(#binds)*
+            ::heaphound::Rules::new(#text) #(#binds)*
         }
     })
 }
 
-/// Returns the text as `Deal` takes it, and all that is wrong with it.
+/// Returns the text as `Rules` takes it, and all that is wrong with it.
 fn read(literal: &LitStr, hosts: &[Host]) -> (String, Vec<Error>) {
     let written = literal.value();
     let Parsed { file, diagnostics } = parse(&written);

@@ -18,8 +18,8 @@ mod plain;
 /// }
 /// ```
 ///
-/// Its fields are references (`Ref`, `Slot`, `WeakSlot`, arrays of `Slot`), plain data (numbers, `bool`, `char`, `Plain` enums,
-/// arrays of these; in a `Var` if it changes), or Rust memory that the object owns (`String`, `Vec` and the
+/// Its fields are references (`Ref`, `Slot`, `WeakSlot`, arrays of `Slot`), values of any kind (`ValueSlot`), plain data
+/// (numbers, `bool`, `char`, what derives `Plain`, arrays of these; in a `Var` if it changes), or Rust memory that the object owns (`String`, `Vec` and the
 /// like as they are, any other type with `#[managed(owned)]`). The first may be its superclass, with
 /// `#[managed(superclass)]`.
 ///
@@ -67,7 +67,10 @@ pub fn derive_interface(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Makes a fieldless `#[repr(u8)]` enum plain data that managed objects can hold.
+/// Makes a struct or an enum of plain data plain data that managed objects can hold, as a field or in a `Var`. It is
+/// `Copy`; a fieldless enum is `#[repr(u8)]`.
+///
+/// Reports and rules see the fields of a struct (`x.position.y`) and the variants of an enum that is in a `Var`.
 #[proc_macro_derive(Plain)]
 pub fn derive_plain(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
@@ -76,7 +79,7 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Text about a heap whose syntax is checked while the program is compiled: a `Deal` with its
+/// Text about a heap whose syntax is checked while the program is compiled: a `Rules` with its
 /// host variables bound.
 ///
 /// ```ignore
@@ -92,7 +95,7 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 ///   formula on its own is asserted.
 /// - Then the host variables: `d`, or `d = object`, where an object is whatever refers to one: a
 ///   local, a `Root`, a `Weak`, a `Static`, an option of these. Its object is kept alive for
-///   as long as the `Deal` lives; behind `weak` it is not.
+///   as long as the `Rules` lives; behind `weak` it is not.
 ///
 /// All mistakes of the text are errors of the compiler, as are a variable that the text does not
 /// have, and one that is missing. What may also be the variant of an enum is reported when the

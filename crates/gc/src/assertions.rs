@@ -331,7 +331,7 @@ mod tests {
                 m.assert_unshared(item);
                 m.assert_owned_by(owner, item);
                 m.assert_dead(item);
-                m.expecting().reaction(Reaction::Log).unshared(item);
+                m.expect().reaction(Reaction::Log).unshared(item);
                 if round % 1000 == 0 {
                     m.collect();
                 }
@@ -351,19 +351,19 @@ mod tests {
             let mut m = heap.attach("main").unwrap();
             let item = m.alloc_str("item").unwrap();
             let place = "item".to_string();
-            m.expecting().message("before").dead(item);
+            m.expect().message("before").dead(item);
             for round in 0..10 {
                 for number in 0..1000 {
                     let mut m = m.scope();
                     let order = m.alloc_str("order").unwrap();
                     let message = format!("{place} {number} of round {round}");
-                    m.expecting().message(message).dead(order);
+                    m.expect().message(message).dead(order);
                     let call = Reaction::Call(Arc::new(|_| {}));
-                    m.expecting().reaction(call).unshared(order);
+                    m.expect().reaction(call).unshared(order);
                 }
                 if round == 7 {
-                    m.expecting().message("after").unshared(item);
-                    m.expecting().message("after").volume::<crate::Str>(0);
+                    m.expect().message("after").unshared(item);
+                    m.expect().message("after").volume::<crate::Str>(0);
                 }
                 m.collect();
             }

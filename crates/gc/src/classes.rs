@@ -20,7 +20,9 @@ use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
 use crate::casts::Casts;
 use crate::interface::{InterfaceDescriptor, interface_info};
-use crate::raw::{Descriptor, Instance, MAX_CLASSES, Managed, Object, Pinned, Root, Shape, Trace};
+use crate::raw::{
+    Descriptor, FieldDescriptor, Instance, MAX_CLASSES, Managed, Object, Pinned, Root, Shape, Trace,
+};
 
 /// A class of one heap.
 pub(crate) struct Class {
@@ -120,6 +122,34 @@ fn refuse_roots(class: &str, descriptor: &Descriptor) {
     }
 }
 
+/// What is known of a field as it was written: one for each element of an array, and for each part.
+fn infos(field: &FieldDescriptor) -> Vec<FieldInfo> {
+    let mut infos = Vec::new();
+    let mut add = |name: String, offset: usize, kind| {
+        infos.push(FieldInfo {
+            name: format!("{}{name}", field.name),
+            offset: (field.offset + offset) as u32,
+            kind,
+        })
+    };
+    if let Some(parts) = field.parts {
+        parts(&mut |part| add(part.name, part.offset, part.kind));
+        return infos;
+    }
+    let bytes = match field.kind {
+        FieldKind::Plain(kind) => kind.bytes(),
+        _ => 4,
+    };
+    for at in 0..field.count {
+        let name = match field.count {
+            1 => String::new(),
+            _ => format!("[{at}]"),
+        };
+        add(name, at * bytes, field.kind);
+    }
+    infos
+}
+
 /// The heap has as many classes as a header can name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TooManyClasses;
@@ -190,6 +220,7 @@ impl Classes {
         // The program's own code may have a say in them, and may ask for classes.
         let (name, path) = ((descriptor.name)(), (descriptor.path)());
         refuse_roots(&name, descriptor);
+        let own: Vec<Vec<FieldInfo>> = descriptor.fields.iter().map(infos).collect();
         let mut names = self.names.lock().unwrap();
         if let Some(&id) = names.typed.get(&key) {
             return Ok(id);
@@ -201,24 +232,11 @@ impl Classes {
             }
             None => (Vec::new(), None),
         };
-        for (number, field) in descriptor.fields.iter().enumerate() {
+        for (number, own) in own.into_iter().enumerate() {
             if descriptor.caption == Some(number) {
                 caption = Some(fields.len() as u32);
             }
-            let bytes = match field.kind {
-                FieldKind::Plain(kind) => kind.bytes(),
-                _ => 4,
-            };
-            for i in 0..field.count {
-                fields.push(FieldInfo {
-                    name: match field.count {
-                        1 => field.name.into(),
-                        _ => format!("{}[{i}]", field.name),
-                    },
-                    offset: (field.offset + i * bytes) as u32,
-                    kind: field.kind,
-                });
-            }
+            fields.extend(own);
         }
         let elements = match descriptor.shape {
             Shape::Fixed(_) => None,

@@ -23,14 +23,14 @@ use crate::raw::{Managed, Mutator, Object, ObjectId, Raw, Subject, Weak};
 
 /// An assertion that is being made: with a message, with a reaction of its own.
 #[must_use]
-pub struct Expecting<'m, 'a> {
+pub struct Expect<'m, 'a> {
     mutator: &'m Mutator<'a>,
     message: Option<String>,
     reaction: Option<Reaction>,
     subclasses: bool,
 }
 
-impl Expecting<'_, '_> {
+impl Expect<'_, '_> {
     /// What the finding is to say besides.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
@@ -74,7 +74,7 @@ impl Expecting<'_, '_> {
     }
 
     /// At every full collection at most one slot of these names refers to the object, for as long as it
-    /// lives, whatever objects have them: `m.expecting().unshared_by(node, &["left", "right"])` lets
+    /// lives, whatever objects have them: `m.expect().unshared_by(node, &["left", "right"])` lets
     /// children of a tree point back to their parents. The name of an inline array stands for all its
     /// elements, `[]` for the elements of arrays. Nothing else counts, statics neither. The same as
     /// `unshared(Tree by left, right)` in rules.
@@ -112,7 +112,7 @@ impl Expecting<'_, '_> {
         assertions.pairs.add(Pair { owner, ownee, site });
     }
 
-    /// As [`Expecting::owned_by`], for many objects with one owner.
+    /// As [`Expect::owned_by`], for many objects with one owner.
     ///
     /// # Panics
     /// As there.
@@ -159,7 +159,7 @@ impl Expecting<'_, '_> {
         self.class::<T>(AssertionKind::Volume, bytes, Location::caller());
     }
 
-    /// As [`Expecting::instances`], for a class that was defined at run time, or an interface.
+    /// As [`Expect::instances`], for a class that was defined at run time, or an interface.
     ///
     /// # Panics
     /// If the class is of another heap.
@@ -168,7 +168,7 @@ impl Expecting<'_, '_> {
         self.handle(class, AssertionKind::Instances, limit, Location::caller());
     }
 
-    /// As [`Expecting::volume`], for a class that was defined at run time, or an interface.
+    /// As [`Expect::volume`], for a class that was defined at run time, or an interface.
     ///
     /// # Panics
     /// If the class is of another heap.
@@ -263,9 +263,9 @@ impl Expecting<'_, '_> {
 
 impl<'a> Mutator<'a> {
     /// Makes an assertion with a message or a reaction of its own:
-    /// `m.expecting().message("after logout").dead(session)`.
-    pub fn expecting(&self) -> Expecting<'_, 'a> {
-        Expecting {
+    /// `m.expect().message("after logout").dead(session)`.
+    pub fn expect(&self) -> Expect<'_, 'a> {
+        Expect {
             mutator: self,
             message: None,
             reaction: None,
@@ -279,7 +279,7 @@ impl<'a> Mutator<'a> {
     /// If it belongs to another heap or mutator.
     #[track_caller]
     pub fn assert_dead(&self, object: impl Subject) {
-        self.expecting().dead(object);
+        self.expect().dead(object);
     }
 
     /// Asserts that at most one slot or static refers to an object.
@@ -288,17 +288,17 @@ impl<'a> Mutator<'a> {
     /// If it belongs to another heap or mutator.
     #[track_caller]
     pub fn assert_unshared(&self, object: impl Subject) {
-        self.expecting().unshared(object);
+        self.expect().unshared(object);
     }
 
     /// Asserts that at most one slot of these names refers to an object, as
-    /// [`Expecting::unshared_by`] does: `m.assert_unshared_by(node, &["left", "right"])`.
+    /// [`Expect::unshared_by`] does: `m.assert_unshared_by(node, &["left", "right"])`.
     ///
     /// # Panics
     /// If it belongs to another heap or mutator, or no slot is named.
     #[track_caller]
     pub fn assert_unshared_by(&self, object: impl Subject, slots: &[&str]) {
-        self.expecting().unshared_by(object, slots);
+        self.expect().unshared_by(object, slots);
     }
 
     /// Asserts that an object does not outlive its owner, nor leave it.
@@ -307,7 +307,7 @@ impl<'a> Mutator<'a> {
     /// If an object belongs to another heap or mutator, or is null.
     #[track_caller]
     pub fn assert_owned_by(&self, owner: impl Subject, ownee: impl Subject) {
-        self.expecting().owned_by(owner, ownee);
+        self.expect().owned_by(owner, ownee);
     }
 
     /// Takes back that one object owns another.
@@ -327,13 +327,13 @@ impl<'a> Mutator<'a> {
     /// Asserts that at most `limit` instances of a class live.
     #[track_caller]
     pub fn assert_instances<T: Managed + ?Sized>(&self, limit: usize) {
-        self.expecting().instances::<T>(limit);
+        self.expect().instances::<T>(limit);
     }
 
     /// Asserts that the instances of a class take at most that many bytes.
     #[track_caller]
     pub fn assert_volume<T: Managed + ?Sized>(&self, bytes: usize) {
-        self.expecting().volume::<T>(bytes);
+        self.expect().volume::<T>(bytes);
     }
 
     /// Asserts that at most `limit` instances of a class that was defined at run time live, or
@@ -343,7 +343,7 @@ impl<'a> Mutator<'a> {
     /// If the class is of another heap.
     #[track_caller]
     pub fn assert_instances_of(&self, class: &impl ClassHandle, limit: usize) {
-        self.expecting().instances_of(class, limit);
+        self.expect().instances_of(class, limit);
     }
 
     /// Asserts that the instances of a class that was defined at run time, or of the classes
@@ -353,7 +353,7 @@ impl<'a> Mutator<'a> {
     /// If the class is of another heap.
     #[track_caller]
     pub fn assert_volume_of(&self, class: &impl ClassHandle, bytes: usize) {
-        self.expecting().volume_of(class, bytes);
+        self.expect().volume_of(class, bytes);
     }
 
     /// The objects that the last full collection found assertions wrong about, each with the
@@ -396,7 +396,7 @@ impl<'a> Mutator<'a> {
     /// If no region is open.
     #[track_caller]
     pub fn assert_all_dead(&mut self) {
-        self.expecting().all_dead();
+        self.expect().all_dead();
     }
 
     /// Opens a scope that is a region: when it ends, so does the region, and what was allocated
@@ -559,7 +559,7 @@ impl Mutator<'_> {
                 let live = probes.reach_all();
                 let region = shared.region(region);
                 let objects = region.into_iter().map(|raw| view.object(raw));
-                objects.filter(|&object| live.has(object)).collect()
+                objects.filter(|&object| live.contains(object)).collect()
             };
             let count = live.len();
             if count == 0 {

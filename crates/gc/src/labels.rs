@@ -50,7 +50,7 @@ impl Labelled {
         }
     }
 
-    fn has(&self, raw: Raw) -> bool {
+    fn contains(&self, raw: Raw) -> bool {
         match raw.is_young() {
             true => self.young.contains(&raw),
             false => self.old.contains(&raw),
@@ -129,7 +129,7 @@ impl Mutator<'_> {
         let raw = self.subject_raw(&object);
         let labels = self.heap.labels.lock().unwrap();
         let labelled = labels.0.get(label).zip(raw);
-        labelled.is_some_and(|(labelled, raw)| labelled.has(raw))
+        labelled.is_some_and(|(labelled, raw)| labelled.contains(raw))
     }
 }
 

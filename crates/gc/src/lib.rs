@@ -46,7 +46,7 @@ pub use check::{Check, Counted, Every, Needs, Registration};
 pub use classes::{TooManyClasses, class_name, class_path, type_name};
 pub use config::{Collector, Finalization, HeapBuilder};
 pub use error::{AttachError, BuildError, ClassShare, Invalidated, InvalidationOff, OutOfMemory};
-pub use expect::{Expecting, Region};
+pub use expect::{Expect, Region};
 pub use findings::{Found, Known, Listener, Reaction};
 pub use heap::Heap;
 pub use interface::{ClassHandle, DynInterface, Interface, InterfaceBuilder, InterfaceDescriptor};
@@ -56,11 +56,12 @@ pub use pruning::{PruneWhen, Pruned, Pruning, PruningPolicy, PruningState};
 #[doc(hidden)]
 pub use raw::derived;
 pub use raw::{
-    Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field, FieldDescriptor, Filler,
-    Header, Init, Instance, Keep, Keepable, Kept, Local, Managed, Marked, MarkedHeap, Mutator,
-    Object, ObjectId, One, OptionalReference, Owned, Pinned, Plain, PlainArray, PlainCell,
-    PlainData, Ref, RefArray, Reference, Root, Shape, Slot, Static, StoppedHeap, StoppedVisits,
-    Str, Subject, Unmarked, Var, Weak, WeakMap, WeakSlot, keep,
+    ArrayName, Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field,
+    FieldDescriptor, Filler, ForEach, Header, Init, Instance, Keep, Keepable, Kept, Local,
+    LocalValue, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, One, OptionalReference,
+    Own, Owned, Part, Pinned, Plain, PlainArray, PlainCell, PlainData, PlainPart, Ref, RefArray,
+    Reference, Root, Shape, Slot, Static, StoppedHeap, StoppedVisits, Str, Subject, Unmarked,
+    Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, WholeCell, keep,
 };
 pub use sampling::Sampling;
 pub use sites::{AllocationSite, ProgramSite, SitePhase};

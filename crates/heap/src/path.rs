@@ -205,7 +205,7 @@ impl<'s, T: Traceable> Reached<'s, T> {
         let wanted: ObjectSet<T::Object> = targets.iter().copied().collect();
         let mut found: HashMap<T::Object, u32> = HashMap::new();
         let mut reached = Self::walk(view, visits, search, wanted.is_empty(), |number, object| {
-            if wanted.has(object) {
+            if wanted.contains(object) {
                 found.insert(object, number);
             }
             found.len() == wanted.len()

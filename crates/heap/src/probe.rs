@@ -242,7 +242,7 @@ impl<'v, T: Traceable> Probes<'v, T> {
         // Which of them it is must not depend on who came first.
         met.then(|| {
             let reached = self.closure(vec![a], &[]);
-            self.nearest(b, |object| reached.has(object))
+            self.nearest(b, |object| reached.contains(object))
         })
         .flatten()
     }

@@ -25,7 +25,7 @@ impl<O: Copy + Ord> ObjectSet<O> {
     }
 
     /// Whether an object is in the set.
-    pub fn has(&self, object: O) -> bool {
+    pub fn contains(&self, object: O) -> bool {
         self.objects.binary_search(&object).is_ok()
     }
 
@@ -61,13 +61,16 @@ impl<O: Copy + Ord> ObjectSet<O> {
         } else {
             (other, self)
         };
-        let objects = few.iter().filter(|&object| many.has(object)).collect();
+        let objects = few.iter().filter(|&object| many.contains(object)).collect();
         Self { objects }
     }
 
     /// What is in this set and not in the other.
     pub fn difference(&self, other: &Self) -> Self {
-        let objects = self.iter().filter(|&object| !other.has(object)).collect();
+        let objects = self
+            .iter()
+            .filter(|&object| !other.contains(object))
+            .collect();
         Self { objects }
     }
 
@@ -78,7 +81,7 @@ impl<O: Copy + Ord> ObjectSet<O> {
 
     /// Whether everything in this set is in the other.
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.iter().all(|object| other.has(object))
+        self.iter().all(|object| other.contains(object))
     }
 }
 
@@ -111,7 +114,7 @@ mod tests {
                 assert_eq!(x.is_disjoint(&y), p.is_disjoint(&q));
                 assert_eq!(x.is_subset(&y), p.is_subset(&q));
                 assert_eq!(x.len(), p.len());
-                assert!((0..10).all(|i| x.has(i) == p.contains(&i)));
+                assert!((0..10).all(|i| x.contains(i) == p.contains(&i)));
             }
         }
     }

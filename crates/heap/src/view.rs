@@ -6,7 +6,8 @@ use std::hash::Hash;
 use crate::class::{ClassId, ClassInfo, Elements, FieldKind};
 use crate::root::{Root, RootSet};
 use crate::spelling::field_name;
-use crate::value::Value;
+/// What plain data holds.
+pub use crate::value::Value;
 
 /// Where in its object an edge starts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -8,7 +8,7 @@
 
 use heaphound::collections::{GcVec, VecMut};
 use heaphound::{
-    Deal, Heap, Local, Managed, Mutator, OutOfMemory, Ref, Slot, Var, managed, match_class,
+    Heap, Local, Managed, Mutator, OutOfMemory, Ref, Rules, Slot, Var, managed, match_class,
 };
 
 /// The smaller, the stronger.
@@ -534,7 +534,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     entered(&mut m, &mut planner, new)?;
     assert_eq!(m[a].value.get(), m[b].value.get());
     let rule = "assertion(forall Variable x: x.determined_by != null -> x.determined_by instanceof Constraint);";
-    assert!(Deal::new(rule).check(&mut m)?.is_empty());
+    assert!(Rules::new(rule).check(&mut m)?.is_empty());
     println!("all constraints hold");
     Ok(())
 }

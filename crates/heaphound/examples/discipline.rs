@@ -11,7 +11,7 @@ use heaphound::finding::Finding;
 use heaphound::path::{Origin, Search, named};
 use heaphound::root::RootSet;
 use heaphound::{
-    Collector, Header, Heap, Local, Managed, Mutator, Part, ProbeError, Slot, Str, Var,
+    Collector, Header, Heap, Local, Managed, Mutator, ProbeError, Slot, Str, Var, root::Part,
 };
 
 mod report;

@@ -4,7 +4,7 @@
 //! and the tree that lives keeps its shape.
 
 use heaphound::{
-    Collector, Deal, Heap, Local, Mutator, OutOfMemory, PlainArray, Slot, Var, managed, testing,
+    Collector, Heap, Local, Mutator, OutOfMemory, PlainArray, Rules, Slot, Var, managed, testing,
 };
 
 const LONG_LIVED_DEPTH: u32 = 16;
@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         testing::assert_no_leaks(&mut m, |m| trees(m, 8).expect("room"));
         let lives = bottom_up(&mut m, 10)?;
         let shape = "assertion(forall Node x: (x.left == null) <-> (x.right == null));";
-        let findings = Deal::new(shape).check(&mut m)?;
+        let findings = Rules::new(shape).check(&mut m)?;
         assert!(findings.is_empty() && m[lives].left.get().is_some());
         let stats = heap.stats();
         let (full, nursery) = (stats.full_collections, stats.nursery_collections);

@@ -13,8 +13,8 @@ use heaphound::finding::{Finding, Path};
 use heaphound::path::named;
 use heaphound::view::HeapView;
 use heaphound::{
-    Asking, Collector, Header, Heap, Local, Managed, Mutator, OutOfMemory, Part, Ref, RefArray,
-    Str, Var,
+    Asking, Collector, Header, Heap, Local, Managed, Mutator, OutOfMemory, Ref, RefArray, Str, Var,
+    root::Part,
 };
 
 mod report;

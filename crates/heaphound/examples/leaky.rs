@@ -9,8 +9,8 @@ use heaphound::path::Search;
 use heaphound::set::ObjectSet;
 use heaphound::view::HeapView;
 use heaphound::{
-    Collector, Header, Heap, Managed, Mutator, OutOfMemory, Probes, Ref, RefArray, Slot, Str,
-    Value, Var, file, snapshot,
+    Collector, Header, Heap, Managed, Mutator, OutOfMemory, Probes, Ref, RefArray, Slot, Str, Var,
+    file, snapshot, view::Value,
 };
 
 #[derive(Managed)]

@@ -7,8 +7,8 @@
 
 use heaphound::collections::{InternMut, Interner};
 use heaphound::{
-    Deal, Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref, Slot, Str, managed, match_class,
-    testing,
+    Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref, Rules, Slot, Str, managed,
+    match_class, testing,
 };
 
 #[managed]
@@ -370,7 +370,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         lisp.run(m, "(fib 10)").map_err(trouble).unwrap()
     });
     let outside = "assertion(forall Environment x: x.outer != x);";
-    assert!(Deal::new(outside).check(&mut m)?.is_empty());
+    assert!(Rules::new(outside).check(&mut m)?.is_empty());
     println!("fib(20) is {shown}");
     Ok(())
 }

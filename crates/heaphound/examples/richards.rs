@@ -5,7 +5,7 @@
 //!
 //! Checks: the numbers of packets queued and tasks held are known, and a rule says that no packets are left over.
 
-use heaphound::{Deal, Heap, Local, Mutator, OutOfMemory, Ref, Slot, Var, managed, match_class};
+use heaphound::{Heap, Local, Mutator, OutOfMemory, Ref, Rules, Slot, Var, managed, match_class};
 
 const IDLE: usize = 0;
 const WORKER: usize = 1;
@@ -395,7 +395,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scheduler = scheduler(&mut m)?;
     m[scheduler].schedule();
     let rule = "instances(Packet) <= 8;";
-    let findings = Deal::new(rule).check(&mut m)?;
+    let findings = Rules::new(rule).check(&mut m)?;
     assert!(findings.is_empty(), "{findings:?}");
     println!("2322 packets queued, 928 tasks held, 8 packets");
     Ok(())

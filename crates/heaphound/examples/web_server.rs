@@ -16,8 +16,8 @@ use heaphound::finding::Finding;
 use heaphound::path::{Origin, Search, named};
 use heaphound::root::RootSet;
 use heaphound::{
-    Collector, Header, Heap, Local, Managed, Mutator, OutOfMemory, Part, ProbeError, Ref, RefArray,
-    Root, Slot, Str, Var,
+    Collector, Header, Heap, Local, Managed, Mutator, OutOfMemory, ProbeError, Ref, RefArray, Root,
+    Slot, Str, Var, root::Part,
 };
 
 mod report;

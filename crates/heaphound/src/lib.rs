@@ -44,7 +44,7 @@ mod expression;
 mod growth;
 #[cfg(feature = "report")]
 pub mod report;
-mod rules;
+pub mod rules;
 mod shapes;
 
 pub use expression::{Evaluate, EvaluateError, evaluate};
@@ -55,31 +55,43 @@ pub use heaphound_analysis as analysis;
 pub use heaphound_deal as deal;
 pub use heaphound_derive::{Interface, Managed, Plain, deal, managed};
 pub use heaphound_gc::{
-    AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes, Cause,
-    Check, ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Counted,
-    DynClass, DynInterface, Every, Expecting, Finalization, Found, Header, Heap, HeapBuilder,
-    HeapStats, HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff,
-    Keep, Keepable, Kept, Kind, Known, Listener, Local, Managed, MarkedHeap, Mutator, Needs,
-    Object, ObjectId, One, OptionalReference, OutOfMemory, Pinned, Plain, PlainArray, PlainData,
-    Pretenuring, PretenuringStats, ProgramSite, PruneWhen, Pruned, Pruning, PruningPolicy,
-    PruningState, Reaction, Ref, RefArray, Reference, Region, Registration, Remark, Root, Sampling,
-    SitePhase, Slot, Static, StoppedHeap, Str, Subject, TooManyClasses, Var, Weak, WeakMap,
-    WeakSlot, keep,
+    AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes, Check,
+    ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Create,
+    DynClass, DynInterface, Expect, Finalization, Header, Heap, HeapBuilder, HeapStats,
+    HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff, Local,
+    LocalValue, Managed, MarkedHeap, Mutator, Object, ObjectId, OptionalReference, OutOfMemory,
+    Pinned, Plain, PlainArray, PlainData, PlainPart, Pretenuring, PretenuringStats, ProgramSite,
+    PruneWhen, Pruned, Pruning, PruningPolicy, PruningState, Reaction, Ref, RefArray, Reference,
+    Region, Registration, Root, Sampling, SitePhase, Slot, Static, StoppedHeap, Str, Subject,
+    TooManyClasses, Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, keep,
 };
-pub use heaphound_heap::overhead::{Coverage, Overhead};
 pub use heaphound_heap::probe::{ProbeError, Probes};
-pub use heaphound_heap::root::Part;
 pub use heaphound_heap::snapshot::Snapshot;
-pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value};
+pub use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind};
 pub use heaphound_heap::{
-    assertion, fields, finding, path, probe, root, set, snapshot, trace, view,
+    assertion, fields, finding, overhead, path, probe, root, set, snapshot, trace, view,
 };
 /// Heaps as files.
 pub use heaphound_snapshot as file;
 #[doc(hidden)]
 pub use rules::rule_traversals;
-pub use rules::{Deal, DealError, When, check_syntax};
+pub use rules::{Rules, RulesError, check_syntax};
 pub use shapes::{ShapeWatch, Shapes};
+
+/// What a [`Check`] of the program's own is made of, and what the heap knows of its findings.
+pub mod check {
+    pub use heaphound_gc::{Counted, Every, Found, Known, Listener, Needs};
+}
+
+/// What [`HeapStats`] and [`CollectionStats`] are about.
+pub mod stats {
+    pub use heaphound_gc::{Cause, Kind, Remark};
+}
+
+/// What [`keep`] makes of locals that leave their scope.
+pub mod scope {
+    pub use heaphound_gc::{Keep, Keepable, Kept, One};
+}
 
 /// For tests.
 pub mod testing {
@@ -212,6 +224,6 @@ pub mod support {
     // Derived code needs the macros; the others are here so that the compiler's messages can name them.
     pub use heaphound_gc::{
         Create, Descriptor, Field, Filler, Init, Interface, InterfaceDescriptor, Managed, Owned,
-        managed, plain_enum,
+        managed, plain_data_enum, plain_enum, plain_struct,
     };
 }

@@ -1,16 +1,16 @@
 //! Rules about the live heap, checked by the collector as it marks.
 //!
-//! The language is that of `docs/deal.md`. A [`Deal`] is a text with what its host variables
+//! The language is that of `docs/deal.md`. A [`Rules`] is a text with what its host variables
 //! stand for; [`deal!`](crate::deal!) makes one whose syntax is checked at compile time. Its rules
 //! can be checked
-//! - at each full collection, from now on: [`Deal::register`];
-//! - here and now, with a collection: [`Deal::check`];
-//! - here, when a collection is roughly due anyway: [`Deal::check_when_due`], with a throttle up
+//! - at each full collection, from now on: [`Rules::register`];
+//! - here and now, with a collection: [`Rules::check`];
+//! - here, when a collection is roughly due anyway: [`Rules::check_when_due`], with a throttle up
 //!   to every time.
 //!
 //! In each case the traversal that checks assertions of DeAL is the marking of the collection. GC
 //! assertions and expressions are checked on the same stopped heap. Queries are answered by
-//! [`Deal::query`].
+//! [`Rules::query`].
 
 use std::fmt;
 use std::panic::Location;
@@ -35,7 +35,7 @@ use heaphound_heap::{ClassInfo, FieldKind, Value};
 /// A text about a heap, and what its host variables stand for.
 ///
 /// ```
-/// use heaphound::{Deal, Header, Heap, Managed, Slot, deal};
+/// use heaphound::{Rules, Header, Heap, Managed, Slot, deal};
 ///
 /// #[derive(Managed)]
 /// #[repr(C)]
@@ -47,7 +47,7 @@ use heaphound_heap::{ClassInfo, FieldKind, Value};
 /// let second = m.alloc(NodeInit { next: None, prev: Some(first) })?;
 /// m[first].next.set(Some(&m[second]));
 ///
-/// let mut links = Deal::new("assertion(forall Node x: reach[d](x) -> x.next.prev == x)")
+/// let mut links = Rules::new("assertion(forall Node x: reach[d](x) -> x.next.prev == x)")
 ///     .bind(&m, "d", first);
 /// assert!(links.check(&mut m)?.is_empty());
 /// m[second].prev.clear();
@@ -59,7 +59,7 @@ use heaphound_heap::{ClassInfo, FieldKind, Value};
 /// assert_eq!(links.check(&mut m)?[0].message, findings[0].message);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Deal {
+pub struct Rules {
     name: String,
     text: String,
     /// Where in the program it was made.
@@ -115,10 +115,10 @@ impl Default for When {
 /// Why rules were not checked.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DealError {
+pub enum RulesError {
     /// Something is wrong with the text: each thing with its place.
     Text(Diagnostics),
-    /// The text has no rule that could be checked: it only asks, which is for [`Deal::query`].
+    /// The text has no rule that could be checked: it only asks, which is for [`Rules::query`].
     NoRule,
     /// The text has no query, and no expression that is a value or a set.
     NoQuery,
@@ -127,13 +127,13 @@ pub enum DealError {
 }
 
 /// As the message: what `main` returns is printed so.
-impl fmt::Debug for DealError {
+impl fmt::Debug for RulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl fmt::Display for DealError {
+impl fmt::Display for RulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(diagnostics) => diagnostics.fmt(f),
@@ -144,9 +144,9 @@ impl fmt::Display for DealError {
     }
 }
 
-impl std::error::Error for DealError {}
+impl std::error::Error for RulesError {}
 
-impl Deal {
+impl Rules {
     /// An assertion, or a file of rules. Findings name the place of this call.
     #[track_caller]
     pub fn new(text: impl Into<String>) -> Self {
@@ -227,7 +227,7 @@ impl Deal {
     ///
     /// # Errors
     /// If something is wrong with the text, or it has no rules.
-    pub fn check(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Finding>, DealError> {
+    pub fn check(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Finding>, RulesError> {
         self.compile_rules(m)?;
         Ok(m.inspect_and_collect(|view| self.evaluate(view)))
     }
@@ -236,12 +236,12 @@ impl Deal {
     /// the place of the next that would come of itself.
     ///
     /// # Errors
-    /// As [`Deal::check`].
+    /// As [`Rules::check`].
     pub fn check_when_due(
         &mut self,
         m: &mut Mutator<'_>,
         when: When,
-    ) -> Result<Option<Vec<Finding>>, DealError> {
+    ) -> Result<Option<Vec<Finding>>, RulesError> {
         let due = match when {
             When::Due(share) => m.is_collection_due(share),
             When::Every(times) => self.calls % times.max(1) == times.max(1) - 1,
@@ -261,13 +261,13 @@ impl Deal {
     /// ([`Heap::findings`]).
     ///
     /// # Errors
-    /// As [`Deal::check`].
+    /// As [`Rules::check`].
     pub fn register(
         mut self,
         heap: &Heap,
         m: &mut Mutator<'_>,
         reaction: Option<Reaction>,
-    ) -> Result<Registration, DealError> {
+    ) -> Result<Registration, RulesError> {
         self.compile_rules(m)?;
         Ok(RuleBook::of(heap).register(self, reaction.unwrap_or_default()))
     }
@@ -278,7 +278,7 @@ impl Deal {
     /// ```
     /// use heaphound::deal::datum::Datum;
     /// use heaphound::deal::verdict::Answer;
-    /// use heaphound::{Header, Heap, Managed, Slot, Value, deal};
+    /// use heaphound::{Header, Heap, Managed, Slot, view::Value, deal};
     ///
     /// #[derive(Managed)]
     /// #[repr(C)]
@@ -303,20 +303,20 @@ impl Deal {
     ///
     /// # Errors
     /// If something is wrong with the text, it asks nothing, or something has no answer.
-    pub fn query(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Answer<Named>>, DealError> {
+    pub fn query(&mut self, m: &mut Mutator<'_>) -> Result<Vec<Answer<Named>>, RulesError> {
         if self.compile(m)?.questions.rules.is_empty() {
-            return Err(DealError::NoQuery);
+            return Err(RulesError::NoQuery);
         }
         m.inspect(|view| {
             let understood = self.understand(view);
             let ready = understood.and_then(|()| self.ready(view, Part::Questions));
-            let ready = ready.map_err(DealError::Unanswered)?;
+            let ready = ready.map_err(RulesError::Unanswered)?;
             let answers = ready.names().zip(ready.evaluation(view).run());
             let answers = answers.map(|(name, judged)| match judged.verdict {
                 Verdict::Found(answer) => Ok(answer.named(view)),
                 Verdict::NotChecked(why) => {
                     let why = format!("`{name}` was not answered: {why}");
-                    Err(DealError::Unanswered(why))
+                    Err(RulesError::Unanswered(why))
                 }
                 // A field that is true or false here and something else elsewhere.
                 Verdict::Holds => Ok(Answer::Value(Datum::Plain(Value::Bool(true)))),
@@ -330,12 +330,12 @@ impl Deal {
     ///
     /// # Errors
     /// If something is wrong with it, or it speaks of classes that the heap does not know.
-    pub fn explain(&mut self, m: &mut Mutator<'_>) -> Result<String, DealError> {
+    pub fn explain(&mut self, m: &mut Mutator<'_>) -> Result<String, RulesError> {
         self.compile(m)?;
         let resolved = &self.compiled.as_ref().expect("it was just compiled").whole;
         if !resolved.unknown.is_empty() {
             let unknown = Diagnostics::new(&self.name, &self.text, resolved.unknown.clone());
-            return Err(DealError::Text(unknown));
+            return Err(RulesError::Text(unknown));
         }
         let plans = &Plans::new(resolved);
         let explain = Explain {
@@ -347,21 +347,21 @@ impl Deal {
     }
 
     /// Compiles the text, and says so if nothing in it can be checked.
-    fn compile_rules(&mut self, m: &mut Mutator<'_>) -> Result<(), DealError> {
+    fn compile_rules(&mut self, m: &mut Mutator<'_>) -> Result<(), RulesError> {
         match self.compile(m)?.rules.rules.is_empty() {
-            true => Err(DealError::NoRule),
+            true => Err(RulesError::NoRule),
             false => Ok(()),
         }
     }
 
     /// Compiles the text against the classes that there are, unless that was done.
-    fn compile(&mut self, m: &mut Mutator<'_>) -> Result<&Compiled, DealError> {
+    fn compile(&mut self, m: &mut Mutator<'_>) -> Result<&Compiled, RulesError> {
         self.compile_for(m.shared_classes())
     }
 
     /// Compiles the text, unless it was understood against just these classes: it may have been
     /// another heap's, and a heap gets more of them.
-    fn compile_for(&mut self, classes: Arc<[ClassInfo]>) -> Result<&Compiled, DealError> {
+    fn compile_for(&mut self, classes: Arc<[ClassInfo]>) -> Result<&Compiled, RulesError> {
         let is_same = |it: &Compiled| Arc::ptr_eq(&it.classes, &classes) || it.classes == classes;
         let known = self.compiled.take().filter(is_same);
         let compiled = match known {
@@ -371,7 +371,7 @@ impl Deal {
         Ok(self.compiled.insert(compiled))
     }
 
-    fn compiled_for(&self, classes: Arc<[ClassInfo]>) -> Result<Compiled, DealError> {
+    fn compiled_for(&self, classes: Arc<[ClassInfo]>) -> Result<Compiled, RulesError> {
         let mut scope = Scope::new(&classes);
         for (name, _) in &self.hosts {
             scope = scope.bind(name, None);
@@ -379,7 +379,7 @@ impl Deal {
         for (name, value) in &self.values {
             scope = scope.bind_value(name, value.clone());
         }
-        let whole = compile_rules(&self.name, &self.text, &scope).map_err(DealError::Text)?;
+        let whole = compile_rules(&self.name, &self.text, &scope).map_err(RulesError::Text)?;
         let only = |wanted: fn(&Rule) -> bool| Resolved {
             rules: whole
                 .rules
@@ -600,11 +600,11 @@ fn has_weak_sources(resolved: &Resolved, classes: &[ClassInfo]) -> bool {
 /// registered them, so that they share traversals.
 #[derive(Default)]
 struct RuleBook {
-    rules: Mutex<Rules>,
+    rules: Mutex<AllRules>,
 }
 
 #[derive(Default)]
-struct Rules {
+struct AllRules {
     /// Whether the heap knows of the book.
     is_watching: bool,
     last: u64,
@@ -618,7 +618,7 @@ struct Rules {
 /// Rules that are checked at each full collection.
 struct Registered {
     number: u64,
-    deal: Deal,
+    deal: Rules,
     listener: Listener,
     retired: bool,
     /// What does not hold at the collection that runs.
@@ -641,11 +641,11 @@ impl RuleBook {
         book
     }
 
-    fn lock(&self) -> MutexGuard<'_, Rules> {
+    fn lock(&self) -> MutexGuard<'_, AllRules> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn register(self: Arc<Self>, deal: Deal, reaction: Reaction) -> Registration {
+    fn register(self: Arc<Self>, deal: Rules, reaction: Reaction) -> Registration {
         let mut rules = self.lock();
         rules.last += 1;
         let number = rules.last;
@@ -698,7 +698,7 @@ impl Check for BookCheck {
                 *findings = vec![deal.not_checked(&why)];
                 continue;
             }
-            let deal: &Deal = deal;
+            let deal: &Rules = deal;
             match deal.ready(heap, Part::Rules) {
                 Ok(one) => {
                     ready.push(one);

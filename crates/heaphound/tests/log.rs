@@ -160,15 +160,15 @@ fn what_could_not_be_forced_is_told_from_what_could() {
                 next: Some(cleared),
             })?;
             m.static_root("list").set(m, Some(&m[root]));
-            m.expecting().reaction(Reaction::ForceTrue).dead(cleared);
+            m.expect().reaction(Reaction::ForceTrue).dead(cleared);
             // It dies itself, and cannot keep what it needs.
             m.alloc(HolderInit { needs: cleared })?;
             for name in ["first", "second"] {
                 m.static_root(name).set(m, Some(&m[shared]));
             }
-            m.expecting().reaction(Reaction::ForceTrue).unshared(shared);
+            m.expect().reaction(Reaction::ForceTrue).unshared(shared);
             let needed = list(m, 1);
-            m.expecting().reaction(Reaction::ForceTrue).dead(needed);
+            m.expect().reaction(Reaction::ForceTrue).dead(needed);
             m.alloc(HolderInit { needs: needed })
         });
         let kept = kept.unwrap();

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use heaphound::{Kind, Pruning, PruningState};
+use heaphound::{Pruning, PruningState, stats::Kind};
 use heaphound_lab::programs::steady::STEADY;
 use heaphound_lab::programs::{Size, builder};
 

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use heaphound::{Collector, Header, Heap, Kind, Local, Managed, Mutator, Object, Slot};
+use heaphound::{Collector, Header, Heap, Local, Managed, Mutator, Object, Slot, stats::Kind};
 
 use crate::measure::median;
 use crate::programs::{CASES, Outcome, Size, builder, db, jbb, keep_quiet, outline};

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use heaphound::{Deal, Header, Heap, Kind, Managed, Mutator, Registration, When};
+use heaphound::{Header, Heap, Managed, Mutator, Registration, Rules, rules::When, stats::Kind};
 
 use crate::measure::{interleave, median, percent};
 use crate::programs::skeletal::{self, Layout, SKELETONS, Shape, Skeleton};
@@ -56,7 +56,7 @@ impl Micro {
         let compiled = skeleton.build(m, shape);
         let interpreted = skeleton.assertion(m).interpreted();
         let m = RefCell::new(m);
-        let check = |mut assertion: Deal| {
+        let check = |mut assertion: Rules| {
             let (heap, m) = (&heap, &m);
             move || {
                 let findings = assertion.check(&mut m.borrow_mut());
@@ -191,14 +191,14 @@ impl Generic {
     fn register(self, heap: &Heap, m: &mut Mutator<'_>) -> Registration {
         m.know_class::<Unused>();
         let assertion = match self {
-            Self::InstanceOf => Deal::new("assertion(forall x: !(x instanceof Unused))"),
+            Self::InstanceOf => Rules::new("assertion(forall x: !(x instanceof Unused))"),
             // All but the marker is of the second traversal.
             Self::Disjoint => {
                 let mut m = m.scope();
                 let marker = m.alloc(MarkerInit {}).expect("room");
                 let text = "assertDisjoint(forall x: !(x instanceof Unused) && \
                             !(reach[marker](x) && reach[/marker](x)))";
-                Deal::new(text).bind(&m, "marker", marker)
+                Rules::new(text).bind(&m, "marker", marker)
             }
         };
         assertion
@@ -312,7 +312,7 @@ fn clear_tables(size: Size, bug: Option<jbb::Bug>, asserts: bool) -> Cleared {
         clear_every: Some(options.transactions / CLEARED),
         ..options
     };
-    let mut assertion = Deal::named("removed orders", REMOVED_ORDERS);
+    let mut assertion = Rules::named("removed orders", REMOVED_ORDERS);
     let (mut checked, mut failed) = (0, 0);
     let begin = Instant::now();
     jbb::run_and_tell(&mut m, &options, &mut |m| {

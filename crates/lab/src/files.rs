@@ -12,7 +12,7 @@ use heaphound::deal::check::{Scope, compile_rules};
 use heaphound::deal::evaluate::Evaluation;
 use heaphound::deal::verdict::Verdict;
 use heaphound::file::{Format, read_file, write_file};
-use heaphound::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Snapshot, Value};
+use heaphound::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Snapshot, view::Value};
 use heaphound_heap::class::Elements;
 use heaphound_heap::snapshot::{ObjectId, SnapshotBuilder};
 use heaphound_heap::view::{HeapView, Place};

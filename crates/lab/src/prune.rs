@@ -7,7 +7,7 @@ mod figure;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heaphound::{Heap, Kind, Pruned, Pruning, PruningPolicy, Reaction};
+use heaphound::{Heap, Pruned, Pruning, PruningPolicy, Reaction, stats::Kind};
 use heaphound_report::html;
 
 use crate::measure::thread_time;

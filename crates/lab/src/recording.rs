@@ -11,7 +11,8 @@ use heaphound::analysis::summary::Summary;
 use heaphound::finding::{Finding, Path};
 use heaphound::view::HeapView;
 use heaphound::{
-    Check, ClassId, ClassInfo, Collector, Counted, Found, MarkedHeap, Mutator, Needs, Reaction,
+    Check, ClassId, ClassInfo, Collector, MarkedHeap, Mutator, Reaction, check::Counted,
+    check::Found, check::Needs,
 };
 
 use crate::programs::{Size, builder};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heaphound::report::{occupancy, survival};
-use heaphound::{Collector, Heap, HeapBuilder, HeapStats, Kind};
+use heaphound::{Collector, Heap, HeapBuilder, HeapStats, stats::Kind};
 use heaphound_report::document::Section;
 
 use crate::Failed;

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use heaphound::analysis::shape::Profile;
 use heaphound::{
-    Collector, Growth, GrowthWatch, Heap, Kind, Managed, Mutator, Reaction, ShapeWatch, Shapes,
+    Collector, Growth, GrowthWatch, Heap, Managed, Mutator, Reaction, ShapeWatch, Shapes,
+    stats::Kind,
 };
 
 use crate::callgrind;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use heaphound::view::{HeapView, Place, Strength, live_objects};
-use heaphound::{FieldKind, Object, Value};
+use heaphound::{FieldKind, Object, view::Value};
 
 use crate::access;
 use crate::model::{Id, Model, RootPlace};
@@ -351,7 +351,7 @@ fn check_edges<V: HeapView<Object: std::fmt::Debug>>(
     }
     assert!(strong.is_empty(), "object {id} has more slots in the view");
     match (weak, expected.weak.target) {
-        (Some(object), Some(target)) => pairs.pair(target, object, model.reach().has(target)),
+        (Some(object), Some(target)) => pairs.pair(target, object, model.reach().contains(target)),
         (None, None) => {}
         (None, Some(_)) if expected.weak.doubt => {}
         other => panic!("weak slot of object {id} in the view: {other:?}"),

@@ -12,7 +12,7 @@ use heaphound::snapshot::{ObjectId, Snapshot};
 use heaphound::view::{HeapView, Place};
 use heaphound::{
     ClassId, DynClass, DynInterface, FieldKind, Heap, Instance, Managed, Mutator, Object,
-    PlainKind, RefArray, Root, Value, Weak,
+    PlainKind, RefArray, Root, Weak, view::Value,
 };
 use heaphound_heap::class::Elements;
 

@@ -156,7 +156,7 @@ pub struct Reach {
 
 impl Reach {
     /// Whether the object is reachable.
-    pub fn has(&self, id: Id) -> bool {
+    pub fn contains(&self, id: Id) -> bool {
         self.steps.contains_key(&id)
     }
 
@@ -236,7 +236,7 @@ impl Model {
     pub fn reach(&self) -> Reach {
         let mut reach = Reach::default();
         for (place, id) in self.roots() {
-            if !reach.has(id) {
+            if !reach.contains(id) {
                 reach.add(id, Step::Root(place));
             }
         }
@@ -253,7 +253,7 @@ impl Model {
                 let from = reach.order[next];
                 for (i, to) in self.objects[from].slots.iter().enumerate() {
                     if let Some(to) = *to
-                        && !reach.has(to)
+                        && !reach.contains(to)
                     {
                         reach.add(to, Step::Slot(from, i));
                     }
@@ -262,7 +262,10 @@ impl Model {
             }
             for map in reach.order.clone() {
                 for entry in &self.objects[map].entries {
-                    if reach.has(entry.key) && !reach.has(entry.value) && counts(map, entry) {
+                    if reach.contains(entry.key)
+                        && !reach.contains(entry.value)
+                        && counts(map, entry)
+                    {
                         reach.add(entry.value, Step::Entry(map, entry.key));
                     }
                 }
@@ -277,19 +280,19 @@ impl Model {
     pub fn forecast(&self) -> Forecast {
         let live = self.reach();
         let finalizable: Vec<Id> = (0..self.objects.len())
-            .filter(|&id| !live.has(id) && !self.objects[id].finalizers.is_empty())
+            .filter(|&id| !live.contains(id) && !self.objects[id].finalizers.is_empty())
             .collect();
         let retained_by = |starts: &mut dyn Iterator<Item = Id>| {
             let mut retained = live.clone();
             for id in starts {
-                if !retained.has(id) {
+                if !retained.contains(id) {
                     retained.add(id, Step::Root(RootPlace::ThreadObject));
                 }
             }
             // Where it is exact, an entry whose key has died is removed from a
             // live map before finalizers give the key another life.
             self.close(&mut retained, |map, entry| {
-                !(self.exact_finalization && live.has(map) && !live.has(entry.key))
+                !(self.exact_finalization && live.contains(map) && !live.contains(entry.key))
             });
             retained
         };
@@ -297,7 +300,7 @@ impl Model {
             .iter()
             .filter(|&&id| {
                 let others = &mut finalizable.iter().copied().filter(|&other| other != id);
-                self.exact_finalization || !retained_by(others).has(id)
+                self.exact_finalization || !retained_by(others).contains(id)
             })
             .flat_map(|&id| &self.objects[id].finalizers)
             .map(|finalizer| finalizer.number)
@@ -306,7 +309,7 @@ impl Model {
         let must_drop = (0..self.objects.len())
             .filter(|&id| {
                 let object = &self.objects[id];
-                object.is_droppable() && !object.dropped && !retained.has(id)
+                object.is_droppable() && !object.dropped && !retained.contains(id)
             })
             .collect();
         Forecast {
@@ -323,8 +326,8 @@ impl Model {
         let exact = self.exact_finalization;
         // Whether a weak reference is gone, and whether that is in doubt.
         let fate = |holder_lives: bool, target: Id| {
-            let between = retained.has(target) && !live.has(target);
-            let gone = !retained.has(target) || exact && holder_lives && between;
+            let between = retained.contains(target) && !live.contains(target);
+            let gone = !retained.contains(target) || exact && holder_lives && between;
             (gone, !gone && !exact && between)
         };
         let settle = |holder_lives: bool, edge: &mut WeakEdge| {
@@ -341,9 +344,9 @@ impl Model {
             settle(true, edge);
         }
         for (id, object) in self.objects.iter_mut().enumerate() {
-            settle(live.has(id), &mut object.weak);
+            settle(live.contains(id), &mut object.weak);
             object.entries.retain_mut(|entry| {
-                let (gone, doubt) = fate(live.has(id), entry.key);
+                let (gone, doubt) = fate(live.contains(id), entry.key);
                 entry.doubt |= doubt;
                 !gone
             });
@@ -355,13 +358,13 @@ impl Model {
     pub fn cast_doubt(&mut self) {
         let live = self.reach();
         let doubt = |edge: &mut WeakEdge| {
-            edge.doubt |= edge.target.is_some_and(|target| !live.has(target));
+            edge.doubt |= edge.target.is_some_and(|target| !live.contains(target));
         };
         self.weak_handles.iter_mut().for_each(doubt);
         for object in &mut self.objects {
             doubt(&mut object.weak);
             for entry in &mut object.entries {
-                entry.doubt |= !live.has(entry.key);
+                entry.doubt |= !live.contains(entry.key);
             }
         }
     }

@@ -352,7 +352,7 @@ impl Run<'_> {
             Op::MapRemove(map, entry) => {
                 if let Some(map) = only(&self.model, map, &|it| !it.entries.is_empty()) {
                     let entries = self.model.objects[map].entries.iter().map(|it| it.key);
-                    let keys: Vec<_> = entries.filter(|&key| reach.has(key)).collect();
+                    let keys: Vec<_> = entries.filter(|&key| reach.contains(key)).collect();
                     if let Some(key) = choose(&keys, entry) {
                         let find = |id| self.hands.find(m, locals, &reach, id);
                         let real = access::map(find(map)).expect("a map");
@@ -641,7 +641,7 @@ impl Run<'_> {
                 if let Some(from) = choose(&holders.collect::<Vec<_>>(), from) {
                     // What is allocated meanwhile may have changed what is reachable,
                     // by a finalizer, so the holder is asked for anew.
-                    if self.model.reach().has(from) {
+                    if self.model.reach().contains(from) {
                         let reach = self.model.reach();
                         let place = slot as usize % self.model.objects[from].slots.len();
                         let holder = self.hands.find(m, locals, &reach, from);
@@ -897,7 +897,7 @@ impl Run<'_> {
 /// become so during it.
 fn absorb(model: &mut Model, event: Event, before: &Reach) {
     let check = |model: &Model, id: Id| {
-        let unreachable = !before.has(id) || !model.reach().has(id);
+        let unreachable = !before.contains(id) || !model.reach().contains(id);
         assert!(unreachable, "{event:?}, but object {id} is reachable");
     };
     match event {

@@ -272,7 +272,7 @@ impl Causes {
     /// Returns whether a cause of a class is known, or was looked for long enough.
     fn is_known(&self, class: ClassId) -> bool {
         let tries = self.tries.get(&class).copied().unwrap_or(0);
-        tries >= MOST_TRIES || self.standing.iter().any(|it| it.has(class))
+        tries >= MOST_TRIES || self.standing.iter().any(|it| it.contains(class))
     }
 
     /// Adds that a class grows on a path.
@@ -291,7 +291,7 @@ impl Causes {
         } = end;
         let begins = grown.begins(walk.census(), path);
         if let Some(cause) = self.standing.iter_mut().find(|it| it.includes(&begins)) {
-            if !cause.has(grown.class) {
+            if !cause.contains(grown.class) {
                 cause.classes.push((grown.class, bytes));
             }
             cause.begins.push(begins);
@@ -303,7 +303,7 @@ impl Causes {
         if let Some(at) = self.past.iter().position(|it| it.includes(&begins)) {
             let mut cause = self.past.remove(at).expect("it is there");
             cause.objects = cause.begins[0].objects(walk.census());
-            if !cause.has(grown.class) {
+            if !cause.contains(grown.class) {
                 cause.classes.push((grown.class, bytes));
             }
             self.standing.push(cause);
@@ -343,7 +343,7 @@ impl Causes {
 
 impl Cause {
     /// Returns whether a class grows in it.
-    pub fn has(&self, class: ClassId) -> bool {
+    pub fn contains(&self, class: ClassId) -> bool {
         self.classes.iter().any(|it| it.0 == class)
     }
 

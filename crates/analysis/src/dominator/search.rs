@@ -111,7 +111,7 @@ impl Found {
             let Some(object) = stack.pop() else {
                 break;
             };
-            if entered.has(object) {
+            if entered.contains(object) {
                 let before = object;
                 noted.push(Kept { from, before });
                 continue;
@@ -122,7 +122,7 @@ impl Found {
             parents.push(from);
             let first = stack.len();
             heap.for_each_target(ObjectId(object), |to| {
-                if entered.has(to.0) {
+                if entered.contains(to.0) {
                     noted.push(Kept {
                         from: number,
                         before: to.0,
@@ -251,7 +251,7 @@ impl Bits {
     }
 
     #[inline]
-    fn has(&self, object: u32) -> bool {
+    fn contains(&self, object: u32) -> bool {
         self.0[object as usize / 64] >> (object % 64) & 1 == 1
     }
 

@@ -267,7 +267,7 @@ fn findings(
 
 /// Returns the classes that have grown and are in no finding, with what hides them.
 fn close(cork: &Cork, series: &Series, causes: &[Cause]) -> Vec<Close> {
-    let hidden = |class| !causes.iter().any(|it| it.has(class));
+    let hidden = |class| !causes.iter().any(|it| it.contains(class));
     let close = cork.close().into_iter().filter(|it| hidden(it.class));
     let close = close.map(|it| Close {
         name: series.classes()[it.class.0 as usize - 1].name.clone(),

@@ -169,7 +169,7 @@ impl Checker<'_> {
         let text = both_text && (a.text || b.text || is_order);
         let both = classes
             .iter()
-            .any(|it| a.classes.has(it.id) && b.classes.has(it.id));
+            .any(|it| a.classes.contains(it.id) && b.classes.contains(it.id));
         let both = both || a.classes.is_all() && b.classes.is_all();
         let null = |a: &Kinds, b: &Kinds| a.null && (b.null || b.is_object());
         let constant = |a: &Kinds| a.null && !a.is_object() && !a.is_plain();

@@ -113,14 +113,14 @@ impl Kinds {
         self.text
             || classes
                 .iter()
-                .any(|it| it.elements == Some(Elements::Text) && self.classes.has(it.id))
+                .any(|it| it.elements == Some(Elements::Text) && self.classes.contains(it.id))
     }
 
     /// The class of what it can be, if that is one class with what is below it: the one that was
     /// named. Else the first of several.
     pub fn top<'c>(&self, classes: &'c [ClassInfo]) -> Option<&'c ClassInfo> {
-        let mut here = classes.iter().filter(|it| self.classes.has(it.id));
-        here.find(|it| !it.supertypes().any(|above| self.classes.has(above)))
+        let mut here = classes.iter().filter(|it| self.classes.contains(it.id));
+        here.find(|it| !it.supertypes().any(|above| self.classes.contains(above)))
     }
 
     /// What it can be, in words.

@@ -1,13 +1,14 @@
 //! Paths: variables and the fields behind them.
 
+use heaphound_heap::class::Elements;
 use heaphound_heap::{ClassInfo, FieldKind, RootKind};
 
 use super::kinds::Kinds;
 use super::{Bound, Checker, Class, Term};
 use crate::diagnostic::Diagnostic;
 use crate::resolved::{
-    ClassSet, Constant, Dereference, Field, FieldId, FieldPlace, Host, HostId, HostSource, Operand,
-    Path, Start, Step,
+    ClassSet, Constant, Dereference, Field, FieldId, FieldPlace, Host, HostId, HostSource, ITEMS,
+    Operand, Path, Start, Step, is_vector,
 };
 use crate::syntax::{Expr, ExprKind, HostName, Name, Span};
 
@@ -158,7 +159,7 @@ impl Checker<'_> {
         let mut any = false;
         for class in self.scope.classes {
             let place = places.get(class.id.0 as usize - 1).copied().flatten();
-            match place.filter(|_| kinds.classes.has(class.id)) {
+            match place.filter(|_| kinds.classes.contains(class.id)) {
                 Some(FieldPlace::Field(index)) => {
                     found.add_field(class.fields[index as usize].kind)
                 }
@@ -182,7 +183,7 @@ impl Checker<'_> {
 
     fn no_field(&mut self, kinds: &Kinds, field: &Name) {
         let classes = self.scope.classes;
-        let here = classes.iter().filter(|it| kinds.classes.has(it.id));
+        let here = classes.iter().filter(|it| kinds.classes.contains(it.id));
         let named: Vec<&str> = here.clone().map(|it| it.name.as_str()).collect();
         let message = match (kinds.classes.is_all(), named.as_slice()) {
             (true, _) => format!("no class has a field `{}`", field.text),
@@ -223,29 +224,51 @@ impl Checker<'_> {
         FieldId(id as u32)
     }
 
-    /// `of[index]`
-    pub(super) fn element(&mut self, of: &Expr, index: u64, span: Span) -> Option<(Path, Kinds)> {
-        // An inline array's elements are fields of their own.
-        if let ExprKind::Field(outer, field) = &of.kind {
-            let text = format!("{}[{index}]", field.text);
-            let has = |name: &str| {
-                let mut classes = self.scope.classes.iter();
-                classes.any(|class| class.field(name).is_some())
-            };
-            if has(&text) && !has(&field.text) {
-                let span = field.span;
-                return self.field(outer, &Name { span, text }, of.span);
+    /// The elements of an inline array and the parts of plain data are fields of their own, `cells[0]` and `position.x`: of
+    /// an expression that is one, the object, the field and where the expression is without what follows the field. A field that has the
+    /// shorter name, in whatever class, comes first.
+    fn inline<'e>(&self, expr: &'e Expr) -> Option<(&'e Expr, Name, Span)> {
+        let has = |name: &str| {
+            let mut classes = self.scope.classes.iter();
+            classes.any(|class| class.field(name).is_some())
+        };
+        let mut behind = String::new();
+        let mut at = expr;
+        loop {
+            match &at.kind {
+                ExprKind::Element(of, index) => {
+                    behind = format!("[{index}]{behind}");
+                    at = of;
+                }
+                ExprKind::Field(of, field) => {
+                    let text = format!("{}{behind}", field.text);
+                    if !behind.is_empty() && has(&text) && !has(&field.text) {
+                        let span = field.span;
+                        return Some((of, Name { span, text }, at.span));
+                    }
+                    behind = format!(".{text}");
+                    at = of;
+                }
+                _ => return None,
             }
         }
+    }
+
+    /// `of[index]`
+    pub(super) fn element(&mut self, of: &Expr, index: u64, span: Span) -> Option<(Path, Kinds)> {
         let (mut path, kinds) = self.path(of)?;
         if kinds.unknown {
             return None;
         }
-        let classes = self.scope.classes.iter();
-        let mut arrays = classes
-            .filter(|it| kinds.classes.has(it.id))
-            .filter_map(|it| it.elements)
-            .peekable();
+        // A managed vector's elements are those of its array.
+        let classes = self.scope.classes;
+        let mut here = classes.iter().filter(|it| kinds.classes.contains(it.id));
+        let vectors = here.any(is_vector).then_some(Elements::Refs);
+        if vectors.is_some() {
+            self.resolved.items = Some(self.field_id(ITEMS));
+        }
+        let here = classes.iter().filter(|it| kinds.classes.contains(it.id));
+        let mut arrays = here.filter_map(|it| it.elements).chain(vectors).peekable();
         if arrays.peek().is_none() {
             let what = kinds.describe(self.scope.classes);
             self.wrong(of.span, format!("this is {what}, not an array"));
@@ -294,6 +317,9 @@ impl Checker<'_> {
 
     /// An expression that must be a path.
     pub(super) fn path(&mut self, expr: &Expr) -> Option<(Path, Kinds)> {
+        if let Some((of, field, span)) = self.inline(expr) {
+            return self.field(of, &field, span);
+        }
         match &expr.kind {
             ExprKind::Name(name) if self.bound_value(name).is_none() && !self.is_set(name) => {
                 self.name(name, expr.span)
@@ -392,6 +418,6 @@ impl Checker<'_> {
             Some(FieldPlace::Length) => true,
             None => false,
         };
-        !range.is_all() && classes.all(|it| !range.has(it.id) || can_read(it))
+        !range.is_all() && classes.all(|it| !range.contains(it.id) || can_read(it))
     }
 }

@@ -181,7 +181,7 @@ impl<V: Readable> Sizes<'_, '_, V> {
     fn of(&self, classes: &ClassSet) -> Vec<V::Object> {
         let objects = self.objects.iter().copied();
         objects
-            .filter(|it| classes.has(self.view.class_of(*it)))
+            .filter(|it| classes.contains(self.view.class_of(*it)))
             .collect()
     }
 
@@ -195,7 +195,7 @@ impl<V: Readable> Sizes<'_, '_, V> {
         });
         let counts = (1..).map(ClassId).zip(counts);
         counts
-            .filter(|(it, _)| classes.has(*it))
+            .filter(|(it, _)| classes.contains(*it))
             .map(|it| it.1)
             .sum()
     }

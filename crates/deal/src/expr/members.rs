@@ -34,8 +34,8 @@ impl<O> From<ObjectSet<O>> for Members<O> {
 
 impl<O: Copy + Ord> Members<O> {
     /// Whether an object is in the set.
-    pub fn has(&self, object: O) -> bool {
-        self.objects.has(object)
+    pub fn contains(&self, object: O) -> bool {
+        self.objects.contains(object)
     }
 
     /// How many members there are.

@@ -94,7 +94,7 @@ impl<O: Copy + Ord> Pointing<O> {
     }
 
     /// Whether an edge leads there.
-    fn has(&self, to: O, from: O) -> bool {
+    fn contains(&self, to: O, from: O) -> bool {
         self.0.binary_search(&(to, from)).is_ok()
     }
 }
@@ -164,7 +164,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             Truth::AtLeast(set, least) => self.set(set).len() >= *least,
             Truth::InstanceOf(path, classes) => {
                 let object = self.object(path);
-                object.is_some_and(|it| classes.has(self.view.class_of(it)))
+                object.is_some_and(|it| classes.contains(self.view.class_of(it)))
             }
             Truth::Label(path, label) => {
                 let label = &self.expression.resolved.labels[label.0 as usize];
@@ -173,7 +173,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             }
             Truth::Relation(relation, id, slot) => {
                 let set = self.keep(*slot, &[], |it| it.relation(*relation));
-                self.variables[id.0 as usize].is_some_and(|it| set.has(it))
+                self.variables[id.0 as usize].is_some_and(|it| set.contains(it))
             }
             Truth::Loop(own) => self.decided(own),
             Truth::In(member) => match self.object(member.object) {
@@ -181,9 +181,9 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
                     // Of those that a variable stands for, an index knows where they point.
                     (SetKind::Pred(path), Some(id)) if !path.is_host() => {
                         let target = self.object(path);
-                        target.is_some_and(|it| self.pointing(Some(id)).has(it, object))
+                        target.is_some_and(|it| self.pointing(Some(id)).contains(it, object))
                     }
-                    _ => self.has(&member.set, object, &of_path(member.object)),
+                    _ => self.contains(&member.set, object, &of_path(member.object)),
                 },
                 None => false,
             },
@@ -326,7 +326,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
     }
 
     fn is_live(&mut self, object: T::Object) -> bool {
-        self.live().has(object)
+        self.live().contains(object)
     }
 
     fn live(&mut self) -> Objects<T::Object> {
@@ -445,15 +445,19 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
 
     /// Whether a set has an object, which depends on these variables. Where nothing asks the
     /// set about another, a search ends as soon as it is found.
-    fn has(&mut self, set: &SetNode<'p>, object: T::Object, of: &[QuantifierId]) -> bool {
+    fn contains(&mut self, set: &SetNode<'p>, object: T::Object, of: &[QuantifierId]) -> bool {
         match &set.kind {
-            SetKind::Union(a, b) => self.has(a, object, of) || self.has(b, object, of),
-            SetKind::Intersection(a, b) => self.has(a, object, of) && self.has(b, object, of),
-            SetKind::Difference(a, b) => self.has(a, object, of) && !self.has(b, object, of),
+            SetKind::Union(a, b) => self.contains(a, object, of) || self.contains(b, object, of),
+            SetKind::Intersection(a, b) => {
+                self.contains(a, object, of) && self.contains(b, object, of)
+            }
+            SetKind::Difference(a, b) => {
+                self.contains(a, object, of) && !self.contains(b, object, of)
+            }
             SetKind::Reach(from, avoid) if is_within(of, &set.depends) => {
                 let key = self.key(&set.depends);
                 if let Some(known) = self.sets[set.slot].get(&key) {
-                    return known.has(object);
+                    return known.contains(object);
                 }
                 let (from, avoid) = (self.from(from), self.avoided(avoid.as_deref()));
                 self.probes
@@ -461,7 +465,7 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             }
             _ => {
                 let set = self.set(set);
-                set.has(object) || self.has_by_name(&set, object)
+                set.contains(object) || self.has_by_name(&set, object)
             }
         }
     }
@@ -635,8 +639,8 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
             if self.depth == 1 {
                 (self.progress)(done as u64, objects.len() as u64);
             }
-            let fits = own.quantifier.classes.has(self.view.class_of(object));
-            if !fits || may_be_dead && !live.has(object) {
+            let fits = own.quantifier.classes.contains(self.view.class_of(object));
+            if !fits || may_be_dead && !live.contains(object) {
                 continue;
             }
             self.variables[at] = Some(object);
@@ -708,7 +712,9 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         }
         let (live, view) = (self.live(), self.view);
         let classes = &self.expression.program.quantifiers[id.0 as usize].classes;
-        let objects = live.iter().filter(|it| classes.has(view.class_of(*it)));
+        let objects = live
+            .iter()
+            .filter(|it| classes.contains(view.class_of(*it)));
         let objects: Rc<[T::Object]> = objects.collect();
         self.instances.insert(id, Rc::clone(&objects));
         objects

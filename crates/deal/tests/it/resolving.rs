@@ -70,7 +70,7 @@ fn show(resolved: &Resolved, program: &Program, classes: &[ClassInfo], shown: &m
         *shown += "\n";
     }
     for (nth, it) in program.quantifiers.iter().enumerate() {
-        let range = classes.iter().filter(|class| it.classes.has(class.id));
+        let range = classes.iter().filter(|class| it.classes.contains(class.id));
         let range: Vec<&str> = range.map(|it| it.name.as_str()).collect();
         let parent = it.parent.map(|it| it.0);
         let (kind, variable) = (it.kind.name(), &it.variable);

@@ -79,7 +79,7 @@ fn with_setting<R>(
         asker: None,
         threads: way.threads,
         interpret: way.interpret,
-        sources_live: !way.careful && hosts.iter().flatten().all(|it| live.has(*it)),
+        sources_live: !way.careful && hosts.iter().flatten().all(|it| live.contains(*it)),
     };
     let texts = Texts::new(std::slice::from_ref(&setting));
     let traversals = texts.share(&[Plans::new(&resolved)]);

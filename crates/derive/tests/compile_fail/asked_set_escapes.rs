@@ -14,5 +14,5 @@ fn main() {
     let mut m = heap.attach("main").unwrap();
     let node = m.alloc(NodeInit { next: None }).unwrap();
     let reached = m.ask(|heap| heap.reach(heap.id(node).unwrap()));
-    m.ask(|heap| reached.has(heap.id(node).unwrap()));
+    m.ask(|heap| reached.contains(heap.id(node).unwrap()));
 }

@@ -46,7 +46,7 @@ pub(crate) mod views;
 
 pub use mutators::kept::{Keep, Keepable, Kept, One, keep};
 pub use mutators::mutator::{Local, Mutator};
-pub use objects::array::{Bytes, PlainArray, RefArray, Str};
+pub use objects::array::{ArrayName, Bytes, Own, PlainArray, RefArray, Str};
 #[doc(hidden)]
 pub use objects::derived;
 pub use objects::ephemeron::WeakMap;
@@ -54,11 +54,13 @@ pub use objects::handle::{Pinned, Root, Static, Weak};
 pub use objects::header::Header;
 pub use objects::instance::{ClassBuilder, ClassError, DynClass, Instance};
 pub use objects::object::{
-    Create, Descriptor, Field, FieldDescriptor, Filler, Init, Managed, Object, Owned, Shape,
+    Create, Descriptor, Field, FieldDescriptor, Filler, ForEach, Init, Managed, Object, Owned,
+    Part, Shape,
 };
-pub use objects::plain::{Plain, PlainCell, Var};
+pub use objects::plain::{Plain, PlainCell, PlainPart, Var, WholeCell};
 pub use objects::reference::{OptionalReference, Reference};
 pub use objects::slot::{Ref, Slot, WeakSlot};
+pub use objects::value::{LocalValue, Value, ValueSlot};
 pub use views::asked::{StoppedVisits, Subject};
 pub use views::capture::PlainData;
 pub use views::stopped::{Marked, MarkedHeap, ObjectId, StoppedHeap, Unmarked};

@@ -247,7 +247,7 @@ impl<'v, V: Readable> Check<'v, V> {
         if asked.is_empty() {
             return found;
         }
-        let is_asked = |object| asked.has(object, self.view.class_of(object));
+        let is_asked = |object| asked.contains(object, self.view.class_of(object));
         let mut statics: HashMap<V::Object, usize> = HashMap::new();
         self.view.for_each_root(|root, object| {
             if root.kind == RootKind::Static && is_asked(object) {
@@ -411,7 +411,7 @@ impl<O: Copy + Ord + std::hash::Hash> Asked<O> {
     }
 
     /// Whether somebody asks about an object.
-    fn has(&self, object: O, class: ClassId) -> bool {
+    fn contains(&self, object: O, class: ClassId) -> bool {
         !self.instances[at(class)].is_empty()
             || self.some[at(class)] && self.objects.contains_key(&object)
     }
@@ -480,7 +480,7 @@ impl<F: Fields, const SHARES: bool> Visitor<F::Object> for Census<'_, F, SHARES>
     }
 
     fn met(&mut self, to: F::Object, _: Visit) {
-        if self.questions.shared.has(to, self.fields.class_of(to)) {
+        if self.questions.shared.contains(to, self.fields.class_of(to)) {
             *self.found.again.entry(to).or_default() += 1;
         }
     }

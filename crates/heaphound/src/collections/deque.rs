@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use heaphound_gc::{Local, Managed, Mutator, OutOfMemory, RefArray, Slot, Var};
+use heaphound_gc::{ArrayName, Local, Managed, Mutator, OutOfMemory, RefArray, Slot, Var};
 
 use super::grown;
 use crate::managed;
@@ -14,7 +14,18 @@ pub struct GcDeque<T: Managed + ?Sized> {
     /// Where the first element is in the ring.
     first: Var<usize>,
     len: Var<usize>,
-    items: Slot<RefArray<T>>,
+    items: Slot<Items<T>>,
+}
+
+type Items<T> = RefArray<T, ItemsName>;
+
+/// What reports call the array of a queue's elements.
+struct ItemsName;
+
+impl ArrayName for ItemsName {
+    fn name(element: &str) -> String {
+        format!("GcDeque<{element}>.items")
+    }
 }
 
 impl<T: Managed + ?Sized> GcDeque<T> {
@@ -117,7 +128,7 @@ impl<T: Managed + ?Sized> GcDeque<T> {
 
     /// Moves the elements to an array that has room for more, unless it has too little: somebody may have added
     /// elements while it was allocated.
-    fn move_to(&self, items: &RefArray<T>) {
+    fn move_to(&self, items: &Items<T>) {
         let (ahead, behind) = self.parts();
         let len = ahead.len() + behind.len();
         if len <= items.len() {
@@ -165,7 +176,7 @@ pub trait DequeMut<T: Managed + ?Sized>: Copy {
 
 impl<T: Managed + ?Sized> DequeMut<T> for Local<'_, GcDeque<T>> {
     fn push_front(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory> {
-        self.reserve(m, 1)?;
+        make_room(self, m)?;
         let (queue, item) = (&m[self], &m[item]);
         let before = match queue.first.get() {
             0 => queue.capacity() - 1,
@@ -180,7 +191,7 @@ impl<T: Managed + ?Sized> DequeMut<T> for Local<'_, GcDeque<T>> {
     }
 
     fn push_back(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory> {
-        self.reserve(m, 1)?;
+        make_room(self, m)?;
         let (queue, item) = (&m[self], &m[item]);
         if let Some(slot) = queue.slot(queue.len()) {
             slot.set(item);
@@ -193,9 +204,20 @@ impl<T: Managed + ?Sized> DequeMut<T> for Local<'_, GcDeque<T>> {
         let needed = m[self].len().saturating_add(additional);
         while m[self].capacity() < needed {
             let mut m = m.scope();
-            let items = m.alloc_refs(grown(m[self].capacity(), needed))?;
+            let items = m.alloc_refs_named(grown(m[self].capacity(), needed))?;
             m[self].move_to(&m[items]);
         }
         Ok(())
     }
+}
+
+/// Makes room for one more element. What allocates may run finalizers, which may fill the room that there is.
+fn make_room<T: Managed + ?Sized>(
+    queue: Local<'_, GcDeque<T>>,
+    m: &mut Mutator<'_>,
+) -> Result<(), OutOfMemory> {
+    while m[queue].len() >= m[queue].capacity() {
+        queue.reserve(m, 1)?;
+    }
+    Ok(())
 }

@@ -9,7 +9,8 @@ use std::hash::{BuildHasher, Hash};
 use std::marker::PhantomData;
 
 use heaphound_gc::{
-    Local, Managed, Mutator, OutOfMemory, PlainArray, Ref, RefArray, Slot, Str, Var,
+    ArrayName, Local, Managed, Mutator, OutOfMemory, PlainArray, Ref, RefArray, Slot, Str, Var,
+    type_name,
 };
 
 use crate::managed;
@@ -29,10 +30,33 @@ pub struct GcHashMap<K: Key + ?Sized, V: Managed + ?Sized> {
 #[managed(name = "GcHashMapTable")]
 struct Table<K: Key + ?Sized, V: Managed + ?Sized> {
     keys: Ref<K::Array>,
-    values: Ref<RefArray<V>>,
+    values: Ref<RefArray<V, ValuesName<K>>>,
+}
+
+/// What reports call the array of a map's values.
+struct ValuesName<K: ?Sized>(PhantomData<fn(*const K)>);
+
+impl<K: Key + ?Sized> ArrayName for ValuesName<K> {
+    fn name(element: &str) -> String {
+        format!("GcHashMap<{}, {element}>.values", type_name::<K>())
+    }
+}
+
+/// What reports call the array of a map's keys, where they are objects.
+#[doc(hidden)]
+pub struct KeysName;
+
+impl ArrayName for KeysName {
+    fn name(element: &str) -> String {
+        format!("GcHashMap<{element}, _>.keys")
+    }
 }
 
 /// What the keys of a [`GcHashMap`] can be: plain integers, `char`, `bool`, [`Str`], [`ByIdentity`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the key of a `GcHashMap`",
+    note = "integers, `bool` and `char` can, texts as `Str`, and objects by identity: `ByIdentity<Order>`"
+)]
 pub trait Key: Send + Sync + 'static {
     /// How keys are stored.
     #[doc(hidden)]
@@ -59,12 +83,18 @@ pub trait Key: Send + Sync + 'static {
     fn at(keys: &Self::Array, place: usize) -> Self::Stored<'_>;
     #[doc(hidden)]
     fn copy(to: &Self::Array, place: usize, from: &Self::Array, old: usize);
+    /// Panics if the key cannot be read any more.
+    #[doc(hidden)]
+    fn touch(keys: &Self::Array, place: usize);
     /// So that a key that was removed is not kept alive.
     #[doc(hidden)]
     fn clear(keys: &Self::Array, place: usize);
     /// Calls `f` with what the new key would be looked up by.
     #[doc(hidden)]
     fn with_query<R>(new: &Self::New<'_>, m: &Mutator<'_>, f: impl FnOnce(&Self::Query) -> R) -> R;
+    /// The new key, if it is ready without memory being allocated.
+    #[doc(hidden)]
+    fn ready(new: Self::New<'_>) -> Option<Self::Held<'_>>;
     #[doc(hidden)]
     fn hold<'a>(new: Self::New<'_>, m: &mut Mutator<'a>) -> Result<Self::Held<'a>, OutOfMemory>;
     #[doc(hidden)]
@@ -112,10 +142,15 @@ macro_rules! plain_keys {
             fn copy(to: &Self::Array, place: usize, from: &Self::Array, old: usize) {
                 to[place].set(from[old].get());
             }
+            fn touch(_: &Self::Array, _: usize) {}
             fn clear(_: &Self::Array, _: usize) {}
             #[inline]
             fn with_query<R>(new: &Self, _: &Mutator<'_>, f: impl FnOnce(&Self) -> R) -> R {
                 f(new)
+            }
+            #[inline]
+            fn ready(new: Self) -> Option<Self> {
+                Some(new)
             }
             #[inline]
             fn hold<'a>(new: Self, _: &mut Mutator<'a>) -> Result<Self, OutOfMemory> {
@@ -133,14 +168,14 @@ plain_keys!(
 );
 
 impl Key for Str {
-    type Array = RefArray<Str>;
+    type Array = RefArray<Str, KeysName>;
     type Query = str;
     type New<'s> = &'s str;
     type Stored<'m> = &'m Str;
     type Held<'s> = Local<'s, Str>;
 
     fn alloc<'a>(m: &mut Mutator<'a>, len: usize) -> Result<Local<'a, Self::Array>, OutOfMemory> {
-        m.alloc_refs(len)
+        m.alloc_refs_named(len)
     }
     fn hash(query: &str) -> u64 {
         hash(query)
@@ -157,11 +192,17 @@ impl Key for Str {
     fn copy(to: &Self::Array, place: usize, from: &Self::Array, old: usize) {
         to.copy_from(place, from, old..old + 1);
     }
+    fn touch(keys: &Self::Array, place: usize) {
+        keys[place].get();
+    }
     fn clear(keys: &Self::Array, place: usize) {
         keys[place].clear();
     }
     fn with_query<R>(new: &&str, _: &Mutator<'_>, f: impl FnOnce(&str) -> R) -> R {
         f(new)
+    }
+    fn ready(_: &str) -> Option<Local<'_, Str>> {
+        None
     }
     fn hold<'a>(new: &str, m: &mut Mutator<'a>) -> Result<Local<'a, Str>, OutOfMemory> {
         m.alloc_str(new)
@@ -175,14 +216,14 @@ impl Key for Str {
 pub struct ByIdentity<T: ?Sized>(PhantomData<fn(*const T)>);
 
 impl<T: Managed + ?Sized> Key for ByIdentity<T> {
-    type Array = RefArray<T>;
+    type Array = RefArray<T, KeysName>;
     type Query = T;
     type New<'s> = Local<'s, T>;
     type Stored<'m> = &'m T;
     type Held<'s> = Local<'s, T>;
 
     fn alloc<'a>(m: &mut Mutator<'a>, len: usize) -> Result<Local<'a, Self::Array>, OutOfMemory> {
-        m.alloc_refs(len)
+        m.alloc_refs_named(len)
     }
     fn hash(query: &T) -> u64 {
         hash(&query.as_object().identity_hash())
@@ -199,11 +240,17 @@ impl<T: Managed + ?Sized> Key for ByIdentity<T> {
     fn copy(to: &Self::Array, place: usize, from: &Self::Array, old: usize) {
         to.copy_from(place, from, old..old + 1);
     }
+    fn touch(keys: &Self::Array, place: usize) {
+        keys[place].get();
+    }
     fn clear(keys: &Self::Array, place: usize) {
         keys[place].clear();
     }
     fn with_query<R>(new: &Local<'_, T>, m: &Mutator<'_>, f: impl FnOnce(&T) -> R) -> R {
         f(&m[*new])
+    }
+    fn ready(new: Local<'_, T>) -> Option<Local<'_, T>> {
+        Some(new)
     }
     fn hold<'a>(new: Local<'_, T>, m: &mut Mutator<'a>) -> Result<Local<'a, T>, OutOfMemory> {
         Ok(m.local(new))
@@ -214,9 +261,9 @@ impl<T: Managed + ?Sized> Key for ByIdentity<T> {
 }
 
 impl<K: Key + ?Sized, V: Managed + ?Sized> Table<K, V> {
-    /// Where a key is.
+    /// Where a key is, or else the free place where the search for it ends.
     #[inline]
-    fn find(&self, key: &K::Query) -> Option<usize> {
+    fn look(&self, key: &K::Query) -> Result<usize, Option<usize>> {
         let (keys, values) = (self.keys.get(), self.values.get());
         let mask = values.len() - 1;
         let first = K::hash(key) as usize;
@@ -224,13 +271,19 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> Table<K, V> {
         for step in 0..values.len() {
             let place = first.wrapping_add(step) & mask;
             if values[place].is_null() {
-                return None;
+                return Err(Some(place));
             }
             if K::is_at(keys, place, key) {
-                return Some(place);
+                return Ok(place);
             }
         }
-        None
+        Err(None)
+    }
+
+    /// Where a key is.
+    #[inline]
+    fn find(&self, key: &K::Query) -> Option<usize> {
+        self.look(key).ok()
     }
 
     /// The first free place for a hash.
@@ -253,6 +306,11 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> Table<K, V> {
     fn remove(&self, mut free: usize) {
         let (keys, values) = (self.keys.get(), self.values.get());
         let mask = values.len() - 1;
+        // A key that was invalidated panics, and must do so before anything is moved.
+        let behind = (1..values.len()).map(|step| (free + step) & mask);
+        for place in behind.take_while(|&place| !values[place].is_null()) {
+            K::touch(keys, place);
+        }
         let mut place = free;
         for _ in 0..values.len() {
             place = (place + 1) & mask;
@@ -355,6 +413,14 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> GcHashMap<K, V> {
         self.iter().map(|it| it.1)
     }
 
+    /// Puts an entry into a free place.
+    #[inline]
+    fn put(&self, table: &Table<K, V>, place: usize, key: K::Held<'_>, value: &V, m: &Mutator<'_>) {
+        K::store(table.keys.get(), place, key, m);
+        table.values.get()[place].set(value);
+        self.len.set(self.len() + 1);
+    }
+
     fn capacity(&self) -> usize {
         self.table.get().map_or(0, |it| it.values.get().len())
     }
@@ -399,29 +465,47 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> MapMut<K, V> for Local<'_, GcHashMap<
         key: K::New<'_>,
         value: Local<'_, V>,
     ) -> Result<bool, OutOfMemory> {
+        // Most often there is room, and nothing to allocate.
+        if let Some(table) = m[self].table.get() {
+            match K::with_query(&key, m, |query| table.look(query)) {
+                Ok(place) => {
+                    table.values.get()[place].set(&m[value]);
+                    return Ok(false);
+                }
+                Err(Some(place)) if m[self].fits(m[self].len() + 1) => {
+                    if let Some(key) = K::ready(key) {
+                        m[self].put(table, place, key, &m[value], m);
+                        return Ok(true);
+                    }
+                }
+                Err(_) => {}
+            }
+        }
         let mut m = m.scope();
         let mut held = None;
         loop {
+            // Whatever allocates may run finalizers, which may use the map: then it is looked at again.
             let map = &m[self];
             let table = map.table.get();
-            let find = |query: &K::Query| (table.and_then(|it| it.find(query)), K::hash(query));
-            let (place, hash) = K::with_query(&key, &m, find);
-            if let (Some(table), Some(place)) = (table, place) {
-                table.values.get()[place].set(&m[value]);
-                return Ok(false);
-            }
-            // Whatever allocates may run finalizers, which may use the map: then it is looked at again.
+            let look = |query: &K::Query| table.map(|it| it.look(query));
+            let place = match K::with_query(&key, &m, look) {
+                Some(Ok(place)) => {
+                    let table = table.expect("it was looked at");
+                    table.values.get()[place].set(&m[value]);
+                    return Ok(false);
+                }
+                Some(Err(place)) => place,
+                None => None,
+            };
             if !map.fits(map.len() + 1) {
                 self.reserve(&mut m, 1)?;
             } else if let (Some(key), Some(table)) = (held, table) {
-                let Some(place) = table.free(hash) else {
+                let Some(place) = place else {
                     // Threads have raced: there are more entries than were counted.
                     map.len.set(table.taken().count());
                     continue;
                 };
-                K::store(table.keys.get(), place, key, &m);
-                table.values.get()[place].set(&m[value]);
-                map.len.set(map.len() + 1);
+                map.put(table, place, key, &m[value], &m);
                 return Ok(true);
             } else {
                 held = Some(K::hold(key, &mut m)?);
@@ -439,7 +523,7 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> MapMut<K, V> for Local<'_, GcHashMap<
             let places = places.unwrap_or(usize::MAX).max(8);
             let mut m = m.scope();
             let keys = K::alloc(&mut m, places)?;
-            let values = m.alloc_refs(places)?;
+            let values = m.alloc_refs_named(places)?;
             let new = m.alloc(TableInit { keys, values })?;
             let (map, new) = (&m[self], &m[new]);
             let Some(old) = map.table.get() else {

@@ -35,12 +35,14 @@ mod deque;
 mod intern;
 mod map;
 mod text;
+mod values;
 mod vec;
 
 pub use deque::{DequeMut, GcDeque};
 pub use intern::{InternMut, Interner};
 pub use map::{ByIdentity, GcHashMap, Key, MapMut};
 pub use text::{StringBuilder, TextMut};
+pub use values::{ValueVec, ValuesMut};
 pub use vec::{GcVec, VecMut};
 
 /// The capacity that a collection grows to, so that growing one by one takes constant time on average.

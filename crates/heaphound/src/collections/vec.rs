@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use heaphound_gc::{Local, Managed, Mutator, OutOfMemory, RefArray, Reference, Slot, Var};
+use heaphound_gc::{
+    ArrayName, Local, Managed, Mutator, OutOfMemory, RefArray, Reference, Slot, Var,
+};
 
 use super::grown;
 use crate::managed;
@@ -11,7 +13,18 @@ use crate::managed;
 #[managed]
 pub struct GcVec<T: Managed + ?Sized> {
     len: Var<usize>,
-    items: Slot<RefArray<T>>,
+    items: Slot<Items<T>>,
+}
+
+type Items<T> = RefArray<T, ItemsName>;
+
+/// What reports call the array of a vector's elements.
+struct ItemsName;
+
+impl ArrayName for ItemsName {
+    fn name(element: &str) -> String {
+        format!("GcVec<{element}>.items")
+    }
 }
 
 impl<T: Managed + ?Sized> GcVec<T> {
@@ -139,7 +152,10 @@ impl<T: Managed + ?Sized> GcVec<T> {
                 kept += 1;
             }
         }
-        self.truncate(kept);
+        // The closure may have removed elements itself.
+        let kept = kept.min(self.len());
+        slots[kept..].iter().for_each(Slot::clear);
+        self.len.set(kept);
     }
 
     /// Removes all but the first `len` elements.
@@ -180,7 +196,7 @@ impl<T: Managed + ?Sized> GcVec<T> {
 
     /// Moves the elements to an array that has room for more, unless it has too little: somebody may have added
     /// elements while it was allocated.
-    fn move_to(&self, items: &RefArray<T>) {
+    fn move_to(&self, items: &Items<T>) {
         let len = self.slots().len();
         if len <= items.len() {
             if let Some(old) = self.items.get() {
@@ -255,7 +271,7 @@ impl<T: Managed + ?Sized> VecMut<T> for Local<'_, GcVec<T>> {
         let needed = m[self].len().saturating_add(additional);
         while m[self].capacity() < needed {
             let mut m = m.scope();
-            let items = m.alloc_refs(grown(m[self].capacity(), needed))?;
+            let items = m.alloc_refs_named(grown(m[self].capacity(), needed))?;
             m[self].move_to(&m[items]);
         }
         Ok(())

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use heaphound::path::Search;
 use heaphound::view::HeapView;
 use heaphound::{
-    Header, Heap, Local, Managed, Mutator, Object, Overhead, Plain, PlainArray, PlainData,
-    PlainKind, Probes, RefArray, Slot, Var,
+    Header, Heap, Local, Managed, Mutator, Object, Plain, PlainArray, PlainData, PlainKind, Probes,
+    RefArray, Slot, Var, overhead::Overhead,
 };
 
 #[derive(Managed)]

@@ -9,9 +9,9 @@ use heaphound::analysis::summary::summarize;
 use heaphound::finding::{Finding, Severity};
 use heaphound::view::{HeapView, live_objects};
 use heaphound::{
-    AssertionKind, Check, Collector, Counted, Deal, Every, Found, Header, Heap, HeapBuilder, Local,
-    Managed, MarkedHeap, Mutator, Needs, Object, Reaction, Remark, Root, Slot, StoppedHeap, Weak,
-    WeakSlot, rule_traversals,
+    AssertionKind, Check, Collector, Header, Heap, HeapBuilder, Local, Managed, MarkedHeap,
+    Mutator, Object, Reaction, Root, Rules, Slot, StoppedHeap, Weak, WeakSlot, check::Counted,
+    check::Every, check::Found, check::Needs, rule_traversals, stats::Remark,
 };
 
 #[derive(Managed)]
@@ -118,7 +118,7 @@ fn rules_stay_in_the_marking_pass_beside_assertions_and_summaries() {
         ];
         let mut rules = Vec::new();
         for text in texts {
-            let deal = Deal::new(text).bind(&m, "a", first);
+            let deal = Rules::new(text).bind(&m, "a", first);
             rules.push(deal.register(&heap, &mut m, quiet()).unwrap());
         }
         let check = |summaries: bool, m: &mut Mutator<'_>| {
@@ -167,7 +167,7 @@ fn what_a_rule_excludes_is_shared_by_its_references_alone() {
         let [start, held] = [0, 1].map(|number| node(&mut m, number));
         m[start].next.set(Some(&m[held]));
         let text = "assertion(forall Node x: reach[a/b](x) -> x.number == 0)";
-        let deal = Deal::new(text).bind(&m, "a", start).bind(&m, "b", held);
+        let deal = Rules::new(text).bind(&m, "a", start).bind(&m, "b", held);
         let _rule = deal.register(&heap, &mut m, quiet()).unwrap();
         m.assert_unshared(held);
         for _ in 0..3 {
@@ -253,7 +253,7 @@ fn what_no_longer_holds_is_withdrawn_and_may_come_back() {
         let mut m = heap.attach("main").unwrap();
         let it = node(&mut m, 1);
         let text = "assertion(forall Node x: x.next == null)";
-        let _rule = Deal::new(text).register(&heap, &mut m, quiet()).unwrap();
+        let _rule = Rules::new(text).register(&heap, &mut m, quiet()).unwrap();
         let known = || heap.findings().pop();
         m.collect();
         assert!(known().is_none());
@@ -371,7 +371,7 @@ fn statistics_say_why_a_heap_was_marked_again() {
     assert_eq!(remarks(&heap), []);
     drop(watch);
     let dead = node(&mut m, 9);
-    m.expecting().reaction(Reaction::ForceTrue).dead(dead);
+    m.expect().reaction(Reaction::ForceTrue).dead(dead);
     m.collect();
     assert_eq!(remarks(&heap), [Remark::Forced]);
 }
@@ -396,7 +396,7 @@ fn a_registration_may_outlive_its_heap() {
     });
     it.unwrap();
     let text = "assertion(forall Owner x: x != null)";
-    let rule = Deal::new(text).register(&heap, &mut m, None).unwrap();
+    let rule = Rules::new(text).register(&heap, &mut m, None).unwrap();
     drop(m);
     drop(heap);
     assert_eq!(Arc::strong_count(&memory), 1);

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use heaphound::finding::{Finding, Severity};
 use heaphound::view::HeapView;
 use heaphound::{
-    Check, Counted, Deal, Finalization, Found, Header, Heap, Listener, Local, Managed, MarkedHeap,
-    Mutator, Object, Reaction, Registration, Root, Slot, StoppedHeap, Weak, WeakSlot,
+    Check, Finalization, Header, Heap, Local, Managed, MarkedHeap, Mutator, Object, Reaction,
+    Registration, Root, Rules, Slot, StoppedHeap, Weak, WeakSlot, check::Counted, check::Found,
+    check::Listener,
 };
 
 #[derive(Managed)]
@@ -72,7 +73,7 @@ fn a_key_that_a_check_keeps_keeps_its_value() {
     let mut m = heap.attach("main").unwrap();
     let map = m.alloc_weak_map::<Node, Node>().unwrap();
     let text = "assertion(forall Node x: x.number < 100)";
-    let _rule = Deal::new(text).register(&heap, &mut m, quiet()).unwrap();
+    let _rule = Rules::new(text).register(&heap, &mut m, quiet()).unwrap();
     let weak: Weak<Object> = {
         let mut m = m.scope();
         let (key, value) = (node(&mut m, 1), node(&mut m, 2));
@@ -176,7 +177,7 @@ fn a_rule_that_fails_for_another_owner_is_not_withdrawn() {
         let others = [0, 0].map(|number| node(&mut m, number));
         let text = "assertion(forall Node x: reach[a](x) -> x.next == null)";
         let _rules = nodes.map(|it| {
-            let deal = Deal::new(text).bind(&m, "a", it);
+            let deal = Rules::new(text).bind(&m, "a", it);
             deal.register(&heap, &mut m, quiet()).unwrap()
         });
         for turn in 0..4 {
@@ -257,7 +258,7 @@ fn what_a_relation_from_a_field_reaches_is_not_entered_again() {
         m[second].next.set(Some(&m[third]));
     }
     let text = "assertion(exists Node x: !reach[a.next](x) && x.number == 2)";
-    let mut deal = Deal::new(text).bind(&m, "a", first);
+    let mut deal = Rules::new(text).bind(&m, "a", first);
     assert_eq!(deal.check(&mut m).unwrap().len(), 1);
 }
 
@@ -276,7 +277,7 @@ fn relations_of_which_one_starts_from_a_field_are_not_disjoint() {
         m[b].next.set(Some(&m[shared]));
     }
     let text = "assertDisjoint(forall Node x: reach[a.next](x) || reach[b](x) || x.number < 9)";
-    let mut deal = Deal::new(text).bind(&m, "a", a).bind(&m, "b", b);
+    let mut deal = Rules::new(text).bind(&m, "a", a).bind(&m, "b", b);
     assert_eq!(deal.check(&mut m).unwrap().len(), 1);
 }
 
@@ -325,7 +326,7 @@ fn a_dropped_rule_keeps_nothing() {
     for _ in 0..100 {
         let captured = owned.clone();
         let reaction = Reaction::Call(Arc::new(move |_| drop(captured.clone())));
-        let deal = Deal::new("assertion(forall Node x: x.number < 100)");
+        let deal = Rules::new("assertion(forall Node x: x.number < 100)");
         drop(deal.register(&heap, &mut m, Some(reaction)).unwrap());
     }
     assert_eq!(Arc::strong_count(&owned), 1);

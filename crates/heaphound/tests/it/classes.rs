@@ -8,8 +8,8 @@ use expect_test::expect;
 use heaphound::deal::check::{Scope, compile};
 use heaphound::view::{HeapView, live_objects};
 use heaphound::{
-    Deal, Header, Heap, Interface, Managed, Mutator, Object, Plain, PlainData, PlainKind, Ref,
-    RefArray, Root, Slot, Str, Value, Var, WeakSlot, deal,
+    Header, Heap, Interface, Managed, Mutator, Object, Plain, PlainData, PlainKind, Ref, RefArray,
+    Root, Rules, Slot, Str, Var, WeakSlot, deal, view::Value,
 };
 
 #[derive(Clone, Copy, PartialEq, Debug, Plain)]
@@ -417,7 +417,7 @@ fn a_class_keeps_its_short_name_while_no_other_has_it() {
     .assert_eq(&here(&refused));
     // As much of the path as tells them apart, or all of it.
     for path in ["shop::Node", concat!(module_path!(), "::shop::Node")] {
-        let mut rule = Deal::new(format!("assertion(forall {path} x: x.value == 4)"));
+        let mut rule = Rules::new(format!("assertion(forall {path} x: x.value == 4)"));
         assert_eq!(rule.check(&mut m).unwrap().len(), 1);
     }
     let written = m.capture(PlainData::Omit);

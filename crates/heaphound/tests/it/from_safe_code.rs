@@ -254,7 +254,7 @@ fn findings_are_lost_when_two_callbacks_panic() {
             std::panic::panic_any(Bomb);
         });
         // A place of its own for each, so that they are four findings.
-        m.expecting()
+        m.expect()
             .message(format!("{}", m[node].id))
             .reaction(Reaction::Call(call))
             .dead(node);

@@ -580,7 +580,7 @@ fn a_structure_of_two_classes_is_one_finding() {
 }
 
 /// Runs a shop that keeps so many orders more with each of some days, and returns its findings.
-fn keeps(more: impl Fn(usize) -> usize, days: usize) -> Vec<heaphound::Known> {
+fn keeps(more: impl Fn(usize) -> usize, days: usize) -> Vec<heaphound::check::Known> {
     let heap = builder(Collector::MarkSweep).build().unwrap();
     let (reaction, _) = keeping();
     let _growth = Growth::new().register(&heap, Some(reaction));

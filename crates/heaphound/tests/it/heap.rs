@@ -111,7 +111,7 @@ fn garbage_is_freed() {
         let full = stats
             .history
             .iter()
-            .rfind(|it| it.kind == heaphound::Kind::Full);
+            .rfind(|it| it.kind == heaphound::stats::Kind::Full);
         assert_eq!(full.unwrap().marked_objects, 0);
         assert_eq!(heap.stats().history.back().unwrap().used_bytes, 0);
     });

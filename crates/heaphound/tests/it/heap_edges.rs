@@ -11,8 +11,8 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use heaphound::{
-    AttachError, Bytes, Cause, CollectionStats, Collector, Header, Heap, HeapBuilder, Managed,
-    Mutator, Object, Slot, WeakSlot,
+    AttachError, Bytes, CollectionStats, Collector, Header, Heap, HeapBuilder, Managed, Mutator,
+    Object, Slot, WeakSlot, stats::Cause,
 };
 
 #[derive(Managed)]

@@ -8,7 +8,7 @@ use heaphound::file::write_text;
 use heaphound::snapshot::Snapshot;
 use heaphound::view::HeapView;
 use heaphound::{
-    AssertionKind, ClassError, Deal, Header, Heap, Interface, Managed, Mutator, PlainData, Slot,
+    AssertionKind, ClassError, Header, Heap, Interface, Managed, Mutator, PlainData, Rules, Slot,
     deal,
 };
 
@@ -198,7 +198,7 @@ fn rules_speak_of_interfaces() {
     // The least limit that holds.
     let mut count = |class: &str| {
         let holds = |limit: &usize| {
-            let mut rule = Deal::new(format!("rule it: instances({class}) <= {limit}"));
+            let mut rule = Rules::new(format!("rule it: instances({class}) <= {limit}"));
             rule.check(&mut m).unwrap().is_empty()
         };
         (0..10).find(holds).unwrap()
@@ -221,7 +221,7 @@ fn interfaces_are_limited() {
     m.assert_instances_of(&cloneable, 0);
     m.collect();
     assert!(heap.findings().is_empty());
-    m.expecting().instances_of(&serializable, 2);
+    m.expect().instances_of(&serializable, 2);
     m.assert_volume_of(&serializable, 47);
     m.collect();
     expect![[r#"
@@ -266,17 +266,17 @@ fn dynamic_classes_are_limited() {
     m.assert_instances_of(&dog, 2);
     m.assert_instances_of(&animal, 1);
     m.assert_volume_of(&cat, 16);
-    m.expecting().subclasses(true).instances_of(&animal, 4);
-    m.expecting().subclasses(true).volume_of(&animal, 64);
+    m.expect().subclasses(true).instances_of(&animal, 4);
+    m.expect().subclasses(true).volume_of(&animal, 64);
     m.collect();
     assert_eq!(findings(&heap), "");
     m.assert_instances_of(&dog, 1);
     m.assert_volume_of(&cat, 15);
-    m.expecting()
+    m.expect()
         .message("too many")
         .subclasses(true)
         .instances_of(&animal, 3);
-    m.expecting().subclasses(true).volume_of(&animal, 63);
+    m.expect().subclasses(true).volume_of(&animal, 63);
     m.collect();
     expect![[r#"
         instances of Cat take 16 bytes; the assertion allows 15
@@ -304,7 +304,7 @@ fn a_limit_of_another_heaps_class_is_refused() {
         &|| m.assert_instances_of(&class, 1),
         &|| m.assert_volume_of(&class, 1),
         &|| m.assert_instances_of(&interface, 1),
-        &|| m.expecting().subclasses(true).volume_of(&interface, 1),
+        &|| m.expect().subclasses(true).volume_of(&interface, 1),
     ];
     for (nth, limit) in limits.into_iter().enumerate() {
         let panicked = catch_unwind(AssertUnwindSafe(limit)).unwrap_err();

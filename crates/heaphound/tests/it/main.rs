@@ -9,6 +9,7 @@ mod checks;
 mod checks_misuse;
 mod classes;
 mod collections;
+mod collections_misuse;
 mod examples;
 mod from_safe_code;
 mod growth;
@@ -38,4 +39,5 @@ mod summaries;
 mod threads;
 #[cfg(feature = "barrier")]
 mod together;
+mod values;
 mod writing;

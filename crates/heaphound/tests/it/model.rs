@@ -24,9 +24,9 @@ fn a_map_keeps_a_value_while_it_and_the_key_live() {
         doubt: false,
     });
     model.locals = vec![map, key];
-    assert!(model.reach().has(value));
+    assert!(model.reach().contains(value));
     model.locals = vec![map];
-    assert!(!model.reach().has(value));
+    assert!(!model.reach().contains(value));
     let forecast = model.forecast();
     model.settle(&forecast);
     assert!(model.objects[map].entries.is_empty());
@@ -46,7 +46,7 @@ fn a_weak_edge_to_what_only_a_finalizer_sees_is_cleared() {
     });
     model.weak_handles.push(inner.into());
     let forecast = model.forecast();
-    assert!(forecast.retained.has(inner));
+    assert!(forecast.retained.contains(inner));
     assert_eq!(forecast.must_finalize, BTreeSet::from([7]));
     model.settle(&forecast);
     assert!(model.weak_handles[0].target.is_none());

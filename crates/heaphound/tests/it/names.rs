@@ -7,8 +7,8 @@ use heaphound::finding::Finding;
 use heaphound::snapshot::{ObjectId, Snapshot};
 use heaphound::view::HeapView;
 use heaphound::{
-    AssertionKind, Collector, Deal, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData,
-    PlainKind, Reaction, Slot, Str, deal, testing,
+    AssertionKind, Collector, Header, Heap, HeapBuilder, Local, Managed, Mutator, PlainData,
+    PlainKind, Reaction, Rules, Slot, Str, deal, testing,
 };
 
 const BOTH: [Collector; 2] = [Collector::MarkSweep, Collector::Generational];
@@ -338,8 +338,8 @@ fn findings_of_rules_say_where_they_stand() {
     let line = line!() + 1;
     let deals = [
         deal!("exists Window x: x.next != null"),
-        Deal::new(format!("assertion({text})")),
-        Deal::named("windows", format!("// a comment\nassertion({text})")),
+        Rules::new(format!("assertion({text})")),
+        Rules::named("windows", format!("// a comment\nassertion({text})")),
     ];
     let file = file!();
     let starts = [
@@ -352,7 +352,7 @@ fn findings_of_rules_say_where_they_stand() {
         let place = finding.place.unwrap();
         assert!(place.starts_with(&start), "{place}");
     }
-    let mut gone = Deal::new("assertion(forall Nobody x: x.a == 1)");
+    let mut gone = Rules::new("assertion(forall Nobody x: x.a == 1)");
     let finding = gone.check(&mut m).unwrap().remove(0);
     assert!(finding.place.unwrap().starts_with(file), "not checked");
 }
@@ -370,7 +370,7 @@ fn the_end_of_a_heap_says_what_was_never_checked() {
         found.lock().unwrap().clear();
         let line = line!() + 2;
         for _ in 0..3 {
-            m.expecting().message("after logout").dead(kept);
+            m.expect().message("after logout").dead(kept);
         }
         m.in_region(|m| {
             window(m, "closed");

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use heaphound::{
-    AssertionKind, Check, Collector, Counted, DynClass, Found, Header, Heap, Managed, MarkedHeap,
-    Mutator, Needs, Object, OutOfMemory, Pinned, PlainArray, PlainKind, Reaction, RefArray, Root,
-    Slot, StoppedHeap, Str, WeakMap, WeakSlot,
+    AssertionKind, Check, Collector, DynClass, Header, Heap, Managed, MarkedHeap, Mutator, Object,
+    OutOfMemory, Pinned, PlainArray, PlainKind, Reaction, RefArray, Root, Slot, StoppedHeap, Str,
+    WeakMap, WeakSlot, check::Counted, check::Found, check::Needs,
 };
 
 #[derive(Managed)]

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use heaphound::{
-    AllocationSite, BackSampling, Collector, Header, Heap, HeapBuilder, Instance, Kind, Local,
-    Managed, Mutator, Pretenuring, Sampling, Slot, testing,
+    AllocationSite, BackSampling, Collector, Header, Heap, HeapBuilder, Instance, Local, Managed,
+    Mutator, Pretenuring, Sampling, Slot, stats::Kind, testing,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::{Setting, programs, run_attached};

@@ -4,7 +4,7 @@
 
 use std::sync::Barrier;
 
-use heaphound::{Collector, Header, Heap, Kind, Managed, Mutator, Slot};
+use heaphound::{Collector, Header, Heap, Managed, Mutator, Slot, stats::Kind};
 
 #[derive(Managed)]
 #[repr(C)]
@@ -132,7 +132,7 @@ fn running_out_of_memory_leaves_a_picture_of_the_heap() {
         };
         assert_eq!(first.to_string(), "static:orders");
         assert_eq!(second.short(), "thread:main[0]");
-        use heaphound::{Value, view::HeapView};
+        use heaphound::{view::HeapView, view::Value};
         assert_eq!(heap.plain_value(*named, 0), Some(Value::Unsigned(0)));
         assert_eq!(heap.plain_value(*head, 0), Some(Value::Unsigned(7)));
         assert!(error.to_string().ends_with(&path.display().to_string()));

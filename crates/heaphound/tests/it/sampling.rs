@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use heaphound::{
-    AllocationSite, Check, Collector, Counted, Finalization, Found, Header, Heap, HeapBuilder,
-    Local, Managed, MarkedHeap, Mutator, Needs, RefArray, Sampling, Slot, WeakSlot,
+    AllocationSite, Check, Collector, Finalization, Header, Heap, HeapBuilder, Local, Managed,
+    MarkedHeap, Mutator, RefArray, Sampling, Slot, WeakSlot, check::Counted, check::Found,
+    check::Needs,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::{Setting, programs, run_attached};

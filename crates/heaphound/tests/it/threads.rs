@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use heaphound::view::HeapView;
 use heaphound::{
-    Collector, Header, Heap, Managed, Mutator, Part, PlainData, Probes, RefArray, Slot, WeakMap,
-    WeakSlot,
+    Collector, Header, Heap, Managed, Mutator, PlainData, Probes, RefArray, Slot, WeakMap,
+    WeakSlot, root::Part,
 };
 use heaphound_testkit::dice::Dice;
 

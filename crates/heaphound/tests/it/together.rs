@@ -16,10 +16,10 @@ use heaphound::analysis::shape::Profile;
 use heaphound::finding::{Finding, Severity};
 use heaphound::view::{HeapView, live_objects};
 use heaphound::{
-    AssertionKind, AttachError, Check, Collector, Counted, Deal, Finalization, Found, Growth,
-    Header, Heap, HeapBuilder, Local, Managed, MarkedHeap, Mutator, Needs, Object, Pinned,
-    PlainData, Pretenuring, Pruning, Reaction, RefArray, Registration, Root, Sampling, Shapes,
-    Slot, StoppedHeap, Var, Weak, WeakMap, WeakSlot,
+    AssertionKind, AttachError, Check, Collector, Finalization, Growth, Header, Heap, HeapBuilder,
+    Local, Managed, MarkedHeap, Mutator, Object, Pinned, PlainData, Pretenuring, Pruning, Reaction,
+    RefArray, Registration, Root, Rules, Sampling, Shapes, Slot, StoppedHeap, Var, Weak, WeakMap,
+    WeakSlot, check::Counted, check::Found, check::Needs,
 };
 use heaphound_testkit::cases::cases;
 
@@ -484,7 +484,7 @@ fn run(builder: impl Fn() -> HeapBuilder, seed: u64, steps: usize) -> Vec<Arc<Sh
     let rule = heaps[1].attach("rules").ok().and_then(|mut m| {
         let text = "assertion(forall Item x: x.next != x)";
         m.know_class::<Item>();
-        Deal::new(text).register(&heaps[1], &mut m, quiet()).ok()
+        Rules::new(text).register(&heaps[1], &mut m, quiet()).ok()
     });
     std::thread::scope(|s| {
         for thread in 0..2 {

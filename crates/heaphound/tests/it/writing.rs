@@ -174,7 +174,7 @@ fn several_locals_leave_a_scope() {
     assert!(none.is_none());
     let failed = m.scoped_with(|m| {
         node(m, 1);
-        Err::<heaphound::Kept<'_, heaphound::One<Node>>, _>("no")
+        Err::<heaphound::scope::Kept<'_, heaphound::scope::One<Node>>, _>("no")
     });
     assert_eq!(failed.err(), Some("no"));
 }

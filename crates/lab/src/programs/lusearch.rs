@@ -176,7 +176,7 @@ pub fn run(m: &mut Mutator<'_>, options: &Options) -> Outcome {
     let mut random = Random::new(3);
     if options.assertions {
         let one = m
-            .expecting()
+            .expect()
             .message("open one searcher and use it for all searches");
         one.instances::<IndexSearcher>(1);
     }

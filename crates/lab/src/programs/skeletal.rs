@@ -4,7 +4,7 @@
 //! What an assertion speaks of by name lies in a static of that name. Nearly all objects are of
 //! the class that the assertion quantifies over, so that it filters nothing.
 
-use heaphound::{Deal, Header, Interface, Local, Managed, Mutator, Object, RefArray, Slot, Var};
+use heaphound::{Header, Interface, Local, Managed, Mutator, Object, RefArray, Rules, Slot, Var};
 
 use super::Random;
 
@@ -51,14 +51,14 @@ impl Layout {
 
 impl Skeleton {
     /// Builds the structure. Returns the assertion about it.
-    pub fn build(&self, m: &mut Mutator<'_>, shape: &Shape) -> Deal {
+    pub fn build(&self, m: &mut Mutator<'_>, shape: &Shape) -> Rules {
         (self.build)(&mut m.scope(), shape);
         self.assertion(m)
     }
 
     /// Returns the assertion, about what was built.
-    pub fn assertion(&self, m: &Mutator<'_>) -> Deal {
-        let assertion = Deal::named(self.name, self.text);
+    pub fn assertion(&self, m: &Mutator<'_>) -> Rules {
+        let assertion = Rules::named(self.name, self.text);
         self.hosts.iter().fold(assertion, |assertion, host| {
             assertion.bind(m, host, m.static_root::<Object>(host))
         })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heaphound::{Kind, Pruning, PruningState};
+use heaphound::{Pruning, PruningState, stats::Kind};
 
 use crate::measure::{geometric_mean, median, percent, thread_time};
 use crate::programs::steady::{STEADY, Steady};

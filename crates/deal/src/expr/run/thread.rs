@@ -71,14 +71,14 @@ impl<'p, T: Readable> Run<'_, 'p, '_, T> {
             Some(slot) => {
                 let reached = self.reached(question, slot);
                 let all = reached.iter().enumerate();
-                let reaching = all.filter(|(_, set)| set.has(object));
+                let reaching = all.filter(|(_, set)| set.contains(object));
                 reaching.map(|(nth, _)| nth).collect()
             }
         };
         let mut members = self.threads_as_members(&threads);
         // A quantifier is asked only where each thread has an object.
         if let Some(quantifier) = question.quantifier {
-            let fits = |it: &T::Object| quantifier.classes.has(self.view.class_of(*it));
+            let fits = |it: &T::Object| quantifier.classes.contains(self.view.class_of(*it));
             members.objects = members.iter().filter(fits).collect();
         }
         members
@@ -164,13 +164,13 @@ impl<'p, T: Readable> Run<'_, 'p, '_, T> {
             let ways = it.ways(&dom.above);
             it.probes.reach_avoiding(&ways.own, &[]).into()
         });
-        inside.has(below) && {
+        inside.contains(below) && {
             let around = self.keep(around, &dom.depends, |it| {
                 let ways = it.ways(&dom.above);
                 let around = it.probes.reach_avoiding(&ways.others, &ways.avoid);
                 around.into()
             });
-            !around.has(below)
+            !around.contains(below)
         }
     }
 

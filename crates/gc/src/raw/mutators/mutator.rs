@@ -337,6 +337,18 @@ impl<T: ?Sized> Clone for Local<'_, T> {
 
 impl<T: ?Sized> Copy for Local<'_, T> {}
 
+impl<'s, T: Managed + ?Sized> Local<'s, T> {
+    /// This very local, its class forgotten. Nobody may set it through the result, which would take any object.
+    #[inline]
+    pub(in crate::raw) fn seen_as_object(self) -> Local<'s, Object> {
+        Local {
+            bits: self.bits,
+            scope: PhantomData,
+            target: PhantomData,
+        }
+    }
+}
+
 impl<T: Managed + ?Sized> Local<'_, T> {
     /// Another local for the same object, its class forgotten: `m.alloc(init)?.upcast(&m)`.
     ///

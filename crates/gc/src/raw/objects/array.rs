@@ -6,6 +6,7 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 use std::panic::Location;
 use std::ptr;
@@ -23,12 +24,29 @@ use crate::raw::objects::plain::{Plain, PlainCell, Var, kind_of};
 use crate::raw::objects::slot::{Slot, foreign_reference, record};
 use crate::sites::Site;
 
-/// An array of optional references. Dereferences to a slice of [`Slot`]s.
+/// An array of optional references. Dereferences to a slice of [`Slot`]s. `N` says what reports call it: an array that is part of a
+/// collection has a name of its own.
 #[repr(C)]
-pub struct RefArray<T: Managed + ?Sized> {
+pub struct RefArray<T: Managed + ?Sized, N: ArrayName = Own> {
     header: Header,
     len: u32,
+    name: PhantomData<fn(N)>,
     slots: [Slot<T>],
+}
+
+/// What reports call a class of arrays.
+pub trait ArrayName: 'static {
+    /// The name, given that of the elements' class.
+    fn name(element: &str) -> String;
+}
+
+/// An array is called after its elements: `Node[]`.
+pub struct Own;
+
+impl ArrayName for Own {
+    fn name(element: &str) -> String {
+        format!("{element}[]")
+    }
 }
 
 /// An array of plain data. Dereferences to a slice of [`Var`]s.
@@ -55,10 +73,10 @@ const MAX_LEN: usize = (1 << 31) - 1;
 
 // SAFETY: begins with a header; every slot follows from the length, which never
 // changes; no owned fields; alignment 8.
-unsafe impl<T: Managed + ?Sized> Managed for RefArray<T> {
+unsafe impl<T: Managed + ?Sized, N: ArrayName> Managed for RefArray<T, N> {
     const DESCRIPTOR: &'static Descriptor = &Descriptor {
-        name: || format!("{}[]", (T::DESCRIPTOR.name)()),
-        path: || format!("{}[]", (T::DESCRIPTOR.path)()),
+        name: || N::name(&(T::DESCRIPTOR.name)()),
+        path: || N::name(&(T::DESCRIPTOR.path)()),
         type_id: TypeId::of::<Self>,
         shape: Shape::Refs,
         superclass: None,
@@ -128,7 +146,7 @@ unsafe impl Managed for Str {
     }
 }
 
-impl<T: Managed + ?Sized> Deref for RefArray<T> {
+impl<T: Managed + ?Sized, N: ArrayName> Deref for RefArray<T, N> {
     type Target = [Slot<T>];
 
     #[inline]
@@ -167,7 +185,7 @@ impl fmt::Debug for Str {
     }
 }
 
-impl<T: Managed + ?Sized> RefArray<T> {
+impl<T: Managed + ?Sized, N: ArrayName> RefArray<T, N> {
     /// Copies a range of another array of this heap (or of this one; the ranges may
     /// overlap) to `at`. Invalidated references are copied as they are.
     ///
@@ -249,8 +267,17 @@ impl<'a> Mutator<'a> {
         &mut self,
         len: usize,
     ) -> Result<Local<'a, RefArray<T>>, OutOfMemory> {
+        self.alloc_refs_named(len)
+    }
+
+    /// As [`alloc_refs`](Self::alloc_refs), for an array that reports call something else.
+    #[track_caller]
+    pub fn alloc_refs_named<T: Managed + ?Sized, N: ArrayName>(
+        &mut self,
+        len: usize,
+    ) -> Result<Local<'a, RefArray<T, N>>, OutOfMemory> {
         let site = Location::caller();
-        let class = self.class_of(RefArray::<T>::DESCRIPTOR, site);
+        let class = self.class_of(RefArray::<T, N>::DESCRIPTOR, site);
         self.check_len(len, 4)?;
         let bytes = refs_bytes(len);
         self.alloc_with(class, bytes, site, |at, _| {
@@ -274,13 +301,15 @@ impl<'a> Mutator<'a> {
         let (shift, offset) = const { plain_array(kind_of::<T>()) };
         self.check_len(len, 1 << shift)?;
         let bytes = offset + (len << shift);
+        // The program's code, and so not in the middle of it (H11).
+        let bits = value.to_bits();
         self.alloc_with(class, bytes, site, |at, _| {
             // SAFETY: room for `bytes`, of which the items take all behind `offset`.
             unsafe {
                 at.add(LENGTH_OFFSET).cast::<u32>().write(len as u32);
                 let items = at.add(offset).cast::<T::Cell>();
                 for i in 0..len {
-                    items.add(i).write(T::Cell::new(value.to_bits()));
+                    items.add(i).write(T::Cell::new(bits));
                 }
             }
         })

@@ -14,14 +14,71 @@
 //! - That no field is left out follows from `build`, which makes the whole struct from the very same list; that each has the
 //!   type that is said, from a pointer to it, where it is said.
 //! - That the header comes first, and nobody else's, follows from `build` and from an offset of 0.
+//! - That a struct of plain data has the fields that are named, of the types by which they are shown, from pointers to them.
 //! - That an enum has the variants that are named, and no other, follows from a `match`; that it has nothing
 //!   else, from its size.
 
 pub use ::core;
 pub use ::std;
 
-use super::object::Field;
+pub use super::plain::parts_of;
+
+use super::object::{Field, Part};
+use super::plain::{Plain, PlainCell};
 use crate::words::FieldKind;
+
+/// Where the two cells of a pair are.
+pub const fn pair<A, B>() -> (usize, usize) {
+    (
+        core::mem::offset_of!((A, B), 0),
+        core::mem::offset_of!((A, B), 1),
+    )
+}
+
+/// Writes a value behind others. Returns where the next one goes.
+pub fn put<T: Plain>(value: T, words: &mut [u64], at: usize) -> usize {
+    <T::Cell as PlainCell>::put(value.to_bits(), &mut words[at..]);
+    at + <T::Cell as PlainCell>::WORDS
+}
+
+/// Reads a value among others. Returns where the next one is.
+pub fn take<T: Plain>(words: &[u64], at: usize) -> (T, usize) {
+    let bits = <T::Cell as PlainCell>::take(&words[at..]);
+    (T::from_bits(bits), at + <T::Cell as PlainCell>::WORDS)
+}
+
+/// Calls `f` with the parts of a field, which is a part of another one: what that adds to names, and where it is. Its type is what the
+/// struct says, whatever the derive has read.
+pub fn field_parts<S, F: Field>(
+    _: fn(&S) -> *const F,
+    name: &str,
+    offset: usize,
+    f: &mut dyn FnMut(Part),
+) {
+    if let Some(parts) = F::PARTS {
+        return parts(&mut |part| {
+            f(Part {
+                name: format!("{name}{}", part.name),
+                offset: offset + part.offset,
+                kind: part.kind,
+            })
+        });
+    }
+    for at in 0..F::COUNT {
+        let bytes = match F::KIND {
+            FieldKind::Plain(kind) => kind.bytes(),
+            _ => 4,
+        };
+        f(Part {
+            name: match F::COUNT {
+                1 => name.into(),
+                _ => format!("{name}[{at}]"),
+            },
+            offset: offset + at * bytes,
+            kind: F::KIND,
+        });
+    }
+}
 
 /// Drops what an object owns.
 ///
@@ -35,7 +92,7 @@ pub unsafe fn drop_owned<T>(object: *mut u8) {
 /// The place of the field that is shown beside an object's name in reports, if it can be.
 pub const fn caption<F: Field>(place: usize) -> usize {
     assert!(
-        F::COUNT == 1 && !matches!(F::KIND, FieldKind::Owned),
+        F::COUNT == 1 && F::PARTS.is_none() && !matches!(F::KIND, FieldKind::Owned),
         "a caption is plain data, or a reference to a string"
     );
     place
@@ -134,6 +191,7 @@ macro_rules! managed {
                                 offset: $crate::derived::core::mem::offset_of!(Self, $field),
                                 kind: <$crate::managed!(@stored $stored $type) as $crate::Field>::KIND,
                                 count: <$crate::managed!(@stored $stored $type) as $crate::Field>::COUNT,
+                                parts: <$crate::managed!(@stored $stored $type) as $crate::Field>::PARTS,
                                 type_name: $crate::derived::core::any::type_name::<$type>,
                             }
                         ),*],
@@ -220,6 +278,196 @@ macro_rules! plain_enum {
             unsafe impl $crate::Field for $name {
                 const KIND: $crate::words::FieldKind =
                     $crate::words::FieldKind::Plain(<Self as $crate::Plain>::KIND);
+                type Init<'s> = Self;
+
+                #[inline]
+                fn fill(init: Self, _: &$crate::Filler<'_>) -> Self {
+                    init
+                }
+            }
+        };
+    };
+}
+
+/// A struct as plain data, part by part.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! plain_struct {
+    ($name:ident { $($field:tt: $type:ty, $text:literal;)* }) => {
+        const _: () = {
+            impl $crate::Plain for $name {
+                type Cell = $crate::plain_struct!(@cell $($type,)*);
+                const KIND: $crate::words::PlainKind = $crate::plain_struct!(@kind $($type,)*);
+                const PARTS: $crate::derived::core::option::Option<
+                    fn(&mut dyn $crate::derived::core::ops::FnMut($crate::PlainPart)),
+                > = $crate::derived::core::option::Option::Some(|f| {
+                    let _ = &f;
+                    $crate::plain_struct!(@parts f, 0; $($type, $text;)*);
+                });
+
+                #[inline]
+                fn to_bits(self) -> <Self::Cell as $crate::PlainCell>::Bits {
+                    $crate::plain_struct!(@to self; $($field: $type,)*)
+                }
+
+                #[inline]
+                fn from_bits(bits: <Self::Cell as $crate::PlainCell>::Bits) -> Self {
+                    let _ = bits;
+                    $crate::plain_struct!(@from $name, bits; [] $($field: $type,)*)
+                }
+            }
+
+            // SAFETY: it is `Copy`, and no slot is; each part is a field, where the compiler says that it is, of a type
+            // that says how it is stored.
+            unsafe impl $crate::Field for $name {
+                const KIND: $crate::words::FieldKind = $crate::words::FieldKind::Owned;
+                const PARTS: $crate::derived::core::option::Option<
+                    fn(&mut dyn $crate::derived::core::ops::FnMut($crate::Part)),
+                > = $crate::derived::core::option::Option::Some(|f| {
+                    let _ = &f;
+                    $(
+                        $crate::derived::field_parts(
+                            |it: &$name| &raw const it.$field,
+                            $text,
+                            $crate::derived::core::mem::offset_of!($name, $field),
+                            f,
+                        );
+                    )*
+                });
+                type Init<'s> = Self;
+
+                #[inline]
+                fn fill(init: Self, _: &$crate::Filler<'_>) -> Self {
+                    init
+                }
+            }
+        };
+    };
+    (@cell) => { () };
+    (@cell $type:ty, $($rest:ty,)*) => {
+        (<$type as $crate::Plain>::Cell, $crate::plain_struct!(@cell $($rest,)*))
+    };
+    (@kind) => { $crate::words::PlainKind::U8 };
+    (@kind $type:ty, $($rest:ty,)*) => { <$type as $crate::Plain>::KIND };
+    (@parts $f:ident, $at:expr;) => {};
+    (@parts $f:ident, $at:expr; $type:ty, $text:literal; $($rest:ty, $texts:literal;)*) => {
+        let at = $at;
+        let (here, behind) = $crate::derived::pair::<
+            <$type as $crate::Plain>::Cell,
+            $crate::plain_struct!(@cell $($rest,)*),
+        >();
+        let (here, behind) = (at + here, at + behind);
+        let _ = behind;
+        $crate::derived::parts_of::<$type>($text, here, $f);
+        $crate::plain_struct!(@parts $f, behind; $($rest, $texts;)*);
+    };
+    (@to $this:ident;) => { () };
+    (@to $this:ident; $field:tt: $type:ty, $($rest:tt: $types:ty,)*) => {
+        (
+            <$type as $crate::Plain>::to_bits($this.$field),
+            $crate::plain_struct!(@to $this; $($rest: $types,)*),
+        )
+    };
+    (@from $name:ident, $bits:expr; [$($done:tt: $value:expr,)*]) => { $name { $($done: $value),* } };
+    (@from $name:ident, $bits:expr; [$($done:tt: $value:expr,)*] $field:tt: $type:ty, $($rest:tt: $types:ty,)*) => {
+        $crate::plain_struct!(
+            @from $name, $bits.1;
+            [$($done: $value,)* $field: <$type as $crate::Plain>::from_bits($bits.0),]
+            $($rest: $types,)*
+        )
+    };
+}
+
+/// An enum with data as plain data: the variant's number, and words for its fields.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! plain_data_enum {
+    ($name:ident { $($variant:ident $text:literal $number:literal { $($field:tt: $local:ident $type:ty,)* })* }) => {
+        const _: () = {
+            const WORDS: $crate::derived::core::primitive::usize = {
+                let mut most = 0;
+                $(
+                    let words = 0 $(+ <<$type as $crate::Plain>::Cell as $crate::PlainCell>::WORDS)*;
+                    if words > most {
+                        most = words;
+                    }
+                )*
+                most
+            };
+            const KIND: $crate::words::PlainKind = $crate::words::PlainKind::Enum {
+                variants: &[$($text),*],
+            };
+            type Cell = (
+                $crate::derived::core::sync::atomic::AtomicU8,
+                [$crate::derived::core::sync::atomic::AtomicU64; WORDS],
+            );
+
+            impl $crate::Plain for $name {
+                type Cell = Cell;
+                const KIND: $crate::words::PlainKind = KIND;
+                const PARTS: $crate::derived::core::option::Option<
+                    fn(&mut dyn $crate::derived::core::ops::FnMut($crate::PlainPart)),
+                > = $crate::derived::core::option::Option::Some(|f| {
+                    f($crate::PlainPart {
+                        name: $crate::derived::std::string::String::new(),
+                        offset: $crate::derived::core::mem::offset_of!(Cell, 0),
+                        kind: KIND,
+                    })
+                });
+
+                #[inline]
+                fn to_bits(
+                    self,
+                ) -> (
+                    $crate::derived::core::primitive::u8,
+                    [$crate::derived::core::primitive::u64; WORDS],
+                ) {
+                    let mut words = [0; WORDS];
+                    let number = match self {
+                        $(
+                            $name::$variant { $($field: $local),* } => {
+                                let at = 0;
+                                $(
+                                    let at = $crate::derived::put::<$type>($local, &mut words, at);
+                                )*
+                                let _ = at;
+                                $number
+                            }
+                        )*
+                    };
+                    (number, words)
+                }
+
+                #[inline]
+                fn from_bits(
+                    (number, words): (
+                        $crate::derived::core::primitive::u8,
+                        [$crate::derived::core::primitive::u64; WORDS],
+                    ),
+                ) -> Self {
+                    // Nobody but a race of threads makes other numbers.
+                    let number = if number < [$($number),*].len() as $crate::derived::core::primitive::u8 {
+                        number
+                    } else {
+                        0
+                    };
+                    $(
+                        if number == $number {
+                            let at = 0;
+                            $(
+                                let ($local, at) = $crate::derived::take::<$type>(&words, at);
+                            )*
+                            let _ = at;
+                            return $name::$variant { $($field: $local),* };
+                        }
+                    )*
+                    $crate::derived::core::unreachable!()
+                }
+            }
+
+            // SAFETY: it is `Copy`, and no slot is.
+            unsafe impl $crate::Field for $name {
+                const KIND: $crate::words::FieldKind = $crate::words::FieldKind::Owned;
                 type Init<'s> = Self;
 
                 #[inline]

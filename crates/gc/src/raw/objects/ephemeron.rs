@@ -48,6 +48,7 @@ const fn slot(name: &'static str, offset: usize, kind: FieldKind) -> FieldDescri
         offset,
         kind,
         count: 1,
+        parts: None,
         type_name: || "",
     }
 }

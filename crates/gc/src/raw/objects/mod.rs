@@ -14,3 +14,4 @@ pub(crate) mod object;
 pub(crate) mod plain;
 pub(crate) mod reference;
 pub(crate) mod slot;
+pub(crate) mod value;

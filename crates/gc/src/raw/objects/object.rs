@@ -96,8 +96,8 @@ impl Filler<'_> {
 /// is filled.
 ///
 /// # Safety
-/// `KIND` and `COUNT` tell what lies in memory: four-byte slots made by the filler,
-/// plain data of that kind in place, or owned memory that holds no slots.
+/// `KIND` and `COUNT`, or `PARTS`, tell what lies in memory: four-byte slots made by the filler,
+/// plain data of that kind in place, or owned memory that holds no slots. `PARTS` tells the same each time, and of all slots.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a managed struct as it stands",
     note = "a reference is a `Ref`, `Slot` or `WeakSlot`; plain data that changes is a `Var`",
@@ -108,11 +108,26 @@ pub unsafe trait Field: Send + Sync + 'static {
     const KIND: FieldKind;
     /// How many of that kind lie behind one another.
     const COUNT: usize = 1;
+    /// Calls its argument with each part, if they are not all of one kind. Then this counts, and not `KIND` and `COUNT`.
+    const PARTS: Option<ForEach<Part>> = None;
     /// What an instance's maker gives for it.
     type Init<'s>;
     /// Makes the field.
     #[doc(hidden)]
     fn fill(init: Self::Init<'_>, filler: &Filler<'_>) -> Self;
+}
+
+/// Calls its argument with each part of something.
+pub type ForEach<P> = fn(&mut dyn FnMut(P));
+
+/// A part of a field that has several.
+pub struct Part {
+    /// What is added to the field's name: `.x`, `[3]`, or nothing.
+    pub name: String,
+    /// Bytes from the start of the field.
+    pub offset: usize,
+    /// How it is stored.
+    pub kind: FieldKind,
 }
 
 macro_rules! plain_fields {
@@ -150,6 +165,7 @@ owned_fields!([] String, [T: Send + Sync + 'static] Vec<T>, [T: Send + Sync + 's
 unsafe impl<F: Field, const N: usize> Field for [F; N] {
     const KIND: FieldKind = F::KIND;
     const COUNT: usize = match F::KIND {
+        _ if F::PARTS.is_some() => 1,
         FieldKind::Owned => 1,
         kind => {
             let bytes = match kind {
@@ -159,6 +175,21 @@ unsafe impl<F: Field, const N: usize> Field for [F; N] {
             assert!(size_of::<F>() == F::COUNT * bytes);
             N * F::COUNT
         }
+    };
+    const PARTS: Option<fn(&mut dyn FnMut(Part))> = match F::PARTS {
+        None => None,
+        Some(_) => Some(|f| {
+            for at in 0..N {
+                let parts = F::PARTS.expect("it was there");
+                parts(&mut |part| {
+                    f(Part {
+                        name: format!("[{at}]{}", part.name),
+                        offset: at * size_of::<F>() + part.offset,
+                        kind: part.kind,
+                    })
+                });
+            }
+        }),
     };
     type Init<'s> = [F::Init<'s>; N];
 
@@ -214,6 +245,8 @@ pub struct FieldDescriptor {
     pub kind: FieldKind,
     /// How many of that kind lie behind one another.
     pub count: usize,
+    /// Its parts, if they are not of one kind.
+    pub parts: Option<ForEach<Part>>,
     /// The name of its Rust type.
     pub type_name: fn() -> &'static str,
 }

@@ -310,7 +310,7 @@ fn a_pair_that_was_asserted_twice_is_taken_back_once() {
         let (owner, ownee) = (node(m, 1), node(m, 2));
         m.assert_owned_by(owner, ownee);
         m.collect_nursery();
-        m.expecting().message("again").owned_by(owner, ownee);
+        m.expect().message("again").owned_by(owner, ownee);
         collect_and_expect(m, AssertionKind::OwnedBy, &[2]);
         m.retract_owned_by(owner, ownee);
         collect_and_expect(m, AssertionKind::OwnedBy, &[]);
@@ -643,7 +643,7 @@ fn very_many_messages_do_not_make_asserting_slow() {
     for number in 0..50_000 {
         let m = &mut m.scope();
         let order = m.alloc(OrderInit { number }).unwrap();
-        m.expecting()
+        m.expect()
             .message(format!("order {number} was delivered"))
             .dead(order);
     }
@@ -698,7 +698,7 @@ fn a_limit_that_holds_again_may_be_broken_again() {
 #[test]
 fn everything_is_an_object() {
     on_every_heap(|m, _| {
-        m.expecting().subclasses(true).instances::<Object>(1);
+        m.expect().subclasses(true).instances::<Object>(1);
         let held = (node(m, 1), m.alloc(OrderInit { number: 1 }).unwrap());
         m.collect();
         assert_eq!(m.class_violations().len(), 1);
@@ -718,13 +718,13 @@ fn each_assertion_has_its_own_reaction() {
         };
         // Held in the same way, so that they are one finding.
         let [a, b, c] = [1, 2, 3].map(|id| node(m, id));
-        m.expecting().reaction(call("a")).dead(a);
-        m.expecting().reaction(call("b")).dead(b);
+        m.expect().reaction(call("a")).dead(a);
+        m.expect().reaction(call("b")).dead(b);
         m.collect();
         let mut now = std::mem::take(&mut *called.lock().unwrap());
         now.sort_unstable();
         assert_eq!(now, ["a", "b"]);
-        m.expecting().reaction(call("c")).dead(c);
+        m.expect().reaction(call("c")).dead(c);
         m.collect();
         assert_eq!(*called.lock().unwrap(), ["c"]);
     });
@@ -822,7 +822,7 @@ fn several_threads_assert_at_once() {
                     match at % 4 {
                         0 => m.assert_dead(new),
                         1 => m.assert_unshared(new),
-                        2 => m.expecting().message(format!("{at}")).owned_by(owner, new),
+                        2 => m.expect().message(format!("{at}")).owned_by(owner, new),
                         _ => {}
                     }
                     set(m, next, new, new);
@@ -969,7 +969,7 @@ fn violate_all(m: &mut Mutator<'_>) {
     let kept = m[keeper].next.get().map(|it| m.local(it)).unwrap();
     let (dead, shared, left) = (node(m, 2), node(m, 3), node(m, 4));
     set(m, next, kept, dead);
-    m.expecting().message("the session has ended").dead(dead);
+    m.expect().message("the session has ended").dead(dead);
     set(m, next, dead, shared);
     set(m, other, dead, shared);
     m.assert_unshared(shared);

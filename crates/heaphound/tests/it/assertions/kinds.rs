@@ -100,7 +100,7 @@ fn only_the_slots_that_count_share_an_object() {
         assert_eq!(found(), []);
         m[ring].next.clear();
         m.collect();
-        m.expecting()
+        m.expect()
             .message("by both")
             .unshared_by(last, &["next", "other"]);
         m[ring].other.set(Some(&m[last]));
@@ -175,7 +175,7 @@ fn what_was_asserted_dead_is_found_with_its_path() {
             let (leaked, gone) = (node(&mut m, None), node(&mut m, None));
             m[list].other.set(Some(&m[leaked]));
             m.assert_dead(leaked);
-            m.expecting().message("it is not needed").dead(gone);
+            m.expect().message("it is not needed").dead(gone);
         }
         m.collect();
         let findings = found();

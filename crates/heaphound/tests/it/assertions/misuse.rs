@@ -245,10 +245,10 @@ fn what_ephemerons_hold_is_found_and_forced() {
             let m = &mut m.scope();
             let value = node(m, 3);
             m.weak_map_insert(map, key, value).unwrap();
-            m.expecting().reaction(note.clone()).dead(value);
+            m.expect().reaction(note.clone()).dead(value);
             let value = node(m, 4);
             m.weak_map_insert(map, other, value).unwrap();
-            m.expecting().reaction(Reaction::ForceTrue).dead(value);
+            m.expect().reaction(Reaction::ForceTrue).dead(value);
         }
         m.collect();
         let messages = found.lock().unwrap();
@@ -257,7 +257,7 @@ fn what_ephemerons_hold_is_found_and_forced() {
         assert!(m[map].get(&m[other]).is_none());
         drop(messages);
         // A key that is to die takes its value with it.
-        m.expecting().reaction(Reaction::ForceTrue).dead(key);
+        m.expect().reaction(Reaction::ForceTrue).dead(key);
         m.collect();
         assert!(m.try_get(key).is_err());
         assert_eq!(m[map].len(), 0);
@@ -302,9 +302,9 @@ fn all_is_told_though_a_callback_panics() {
         let held = node(&mut m, 1);
         m[list].next.set(Some(&m[held]));
         m[list].other.set(Some(&m[held]));
-        m.expecting().reaction(stop).dead(held);
-        m.expecting().reaction(note).unshared(held);
-        m.expecting().reaction(Reaction::Halt).instances::<Node>(0);
+        m.expect().reaction(stop).dead(held);
+        m.expect().reaction(note).unshared(held);
+        m.expect().reaction(Reaction::Halt).instances::<Node>(0);
         let collect = catch_unwind(AssertUnwindSafe(|| m.collect()));
         assert!(collect.is_err());
         assert_eq!(found.lock().unwrap().len(), 1);
@@ -324,7 +324,7 @@ fn a_finding_is_told_once_to_each_reaction() {
             leak(&mut m, list, id);
             let new = m[list].next.get().unwrap();
             let new = m.local(new);
-            m.expecting().reaction(note.clone()).dead(new);
+            m.expect().reaction(note.clone()).dead(new);
         }
         m.collect();
         assert_eq!(found.lock().unwrap().len(), 1);
@@ -400,7 +400,7 @@ fn large_overlapping_owners_are_checked_alike_by_any_number_of_threads() {
             for _ in 0..3 {
                 let owner = m.alloc_refs::<RefArray<Node>>(1).unwrap();
                 m[owner][0].set(Some(&m[array]));
-                m.expecting().all_owned_by(owner, &ownees);
+                m.expect().all_owned_by(owner, &ownees);
                 owners.push(owner);
             }
             m.collect();
@@ -501,7 +501,7 @@ fn the_end_of_a_region_may_have_a_message_and_a_reaction() {
         let list = global(&mut m, "list");
         m.start_region();
         leak(&mut m, list, 1);
-        let expecting = m.expecting().message("after the request");
+        let expecting = m.expect().message("after the request");
         expecting.reaction(note).all_dead();
         m.collect();
         let found = found.lock().unwrap();
@@ -527,7 +527,7 @@ fn what_a_dying_object_holds_is_forced_dead_all_the_same() {
             let (dying, held) = (node(m, 1), node(m, 2));
             m[dying].next.set(Some(&m[held]));
             m[list].next.set(Some(&m[held]));
-            m.expecting().reaction(Reaction::ForceTrue).dead(held);
+            m.expect().reaction(Reaction::ForceTrue).dead(held);
             m.on_death(&m[dying], |m, dying| {
                 let back = m.static_root("back");
                 back.set(m, Some(&m[dying]));
@@ -568,7 +568,7 @@ fn limits_of_a_class_and_of_its_superclass_are_two_findings() {
         let mut m = heap.attach("main").unwrap();
         let _kept = [node(&mut m, 1), node(&mut m, 2)];
         m.assert_instances::<Node>(1);
-        m.expecting().subclasses(true).instances::<Object>(0);
+        m.expect().subclasses(true).instances::<Object>(0);
         m.collect();
         let mut messages: Vec<_> = found
             .lock()
@@ -644,7 +644,7 @@ fn a_region_that_panics_or_was_ended_by_hand_asserts_nothing_more() {
         {
             let mut m = m.region();
             leak(&mut m, list, 4);
-            m.expecting().message("by hand").all_dead();
+            m.expect().message("by hand").all_dead();
             leak(&mut m, list, 5);
         }
         leak(&mut m, list, 6);
@@ -687,7 +687,7 @@ fn only_a_reaction_of_its_own_fires_again_for_new_objects() {
             let new = node(&mut m, id);
             m.assert_dead(new);
             let held = m.alloc_refs::<Node>(1).unwrap();
-            m.expecting().reaction(own.clone()).dead(held);
+            m.expect().reaction(own.clone()).dead(held);
             m.collect();
             m.collect();
         }

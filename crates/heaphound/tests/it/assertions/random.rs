@@ -19,8 +19,8 @@ use heaphound::snapshot::{ObjectId, Snapshot};
 use heaphound::view::{HeapView, Place, Strength};
 use heaphound::{
     AssertionKind, ClassId, Collector, Finalization, Header, Heap, HeapBuilder, Interface, Local,
-    Managed, Mutator, Object, PlainData, Reaction, RefArray, Root, Slot, Value, Weak, WeakMap,
-    WeakSlot,
+    Managed, Mutator, Object, PlainData, Reaction, RefArray, Root, Slot, Weak, WeakMap, WeakSlot,
+    view::Value,
 };
 use heaphound_testkit::cases::config;
 use proptest::collection::vec;
@@ -516,7 +516,7 @@ impl Run {
                     return;
                 };
                 match words(*message) {
-                    Some(message) => m.expecting().message(message).dead(a),
+                    Some(message) => m.expect().message(message).dead(a),
                     None => m.assert_dead(a),
                 }
                 self.asserted.dead.insert((key, words(*message)));
@@ -526,7 +526,7 @@ impl Run {
                     return;
                 };
                 match words(*message) {
-                    Some(message) => m.expecting().message(message).unshared(a),
+                    Some(message) => m.expect().message(message).unshared(a),
                     None => m.assert_unshared(a),
                 }
                 self.asserted.unshared.insert((key, words(*message)));
@@ -539,7 +539,7 @@ impl Run {
                 let (keys, ownees): (Vec<_>, Vec<_>) = ownees.unzip();
                 match (words(*message), &ownees[..]) {
                     (Some(message), _) => {
-                        m.expecting().message(message).all_owned_by(owner, &ownees);
+                        m.expect().message(message).all_owned_by(owner, &ownees);
                     }
                     (None, all) => all.iter().for_each(|it| m.assert_owned_by(owner, it)),
                 }
@@ -680,7 +680,7 @@ impl About {
 
     #[rustfmt::skip]
     fn assert(self, m: &Mutator<'_>, kind: AssertionKind, limit: usize) {
-        let with = || m.expecting().subclasses(true);
+        let with = || m.expect().subclasses(true);
         let numbered = || m.know_interface::<Numbered>();
         match (self, kind) {
             (Self::Base, AssertionKind::Instances) => m.assert_instances::<Base>(limit),

@@ -3,8 +3,8 @@
 use heaphound::path::{Origin, Search};
 use heaphound::root::RootSet;
 use heaphound::{
-    Collector, Header, Heap, HeapBuilder, Managed, Mutator, Part, PlainData, ProbeError, RefArray,
-    Slot, WeakSlot,
+    Collector, Header, Heap, HeapBuilder, Managed, Mutator, PlainData, ProbeError, RefArray, Slot,
+    WeakSlot, root::Part,
 };
 
 #[derive(Managed)]

@@ -19,8 +19,8 @@ use heaphound::trace::{self, Examiner, Plan, Starts, Step, Traceable};
 use heaphound::view::{HeapView, Place, Strength};
 use heaphound::{
     ClassId, Collector, DynClass, Finalization, Header, Heap, HeapBuilder, Instance, Local,
-    Managed, Mutator, Object, Part, Pinned, PlainArray, PlainData, PlainKind, ProbeError, Probes,
-    Ref, RefArray, Root, Slot, Value, Var, Weak, WeakMap, WeakSlot,
+    Managed, Mutator, Object, Pinned, PlainArray, PlainData, PlainKind, ProbeError, Probes, Ref,
+    RefArray, Root, Slot, Var, Weak, WeakMap, WeakSlot, root::Part, view::Value,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::dice::Dice;

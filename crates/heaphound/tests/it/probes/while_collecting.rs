@@ -12,8 +12,8 @@ use heaphound::trace::{
 };
 use heaphound::view::{HeapView, Strength};
 use heaphound::{
-    ClassId, Collector, Finalization, Header, Heap, Managed, Mutator, ObjectId, Part, PlainData,
-    Probes, RefArray, Root, Slot, StoppedHeap, Var, Weak, WeakMap, WeakSlot,
+    ClassId, Collector, Finalization, Header, Heap, Managed, Mutator, ObjectId, PlainData, Probes,
+    RefArray, Root, Slot, StoppedHeap, Var, Weak, WeakMap, WeakSlot, root::Part,
 };
 use heaphound_testkit::cases::cases;
 use heaphound_testkit::dice::Dice;

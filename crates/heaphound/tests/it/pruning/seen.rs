@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use heaphound::finding::Finding;
 use heaphound::view::{HeapView, Place};
 use heaphound::{
-    Collector, Deal, Growth, Header, Heap, Managed, Mutator, Object, PlainData, Pruning,
-    PruningState, Reaction, RefArray, Shapes, Slot,
+    Collector, Growth, Header, Heap, Managed, Mutator, Object, PlainData, Pruning, PruningState,
+    Reaction, RefArray, Rules, Shapes, Slot,
 };
 use heaphound_testkit::classes::Log;
 
@@ -19,8 +19,8 @@ use super::cut::{
 fn found(m: &mut Mutator<'_>, heap: &Heap, text: &str) -> Vec<String> {
     // It is in use, and stays.
     assert!(cut_holder(m).used.get().unwrap().next.get().is_some());
-    let now = Deal::new(text).check(m).unwrap();
-    let twin = Deal::new(text).interpreted().check(m).unwrap();
+    let now = Rules::new(text).check(m).unwrap();
+    let twin = Rules::new(text).interpreted().check(m).unwrap();
     let told = |it: &[Finding]| -> Vec<_> {
         it.iter()
             .map(|it| (it.kind.clone(), it.notes.clone()))
@@ -32,7 +32,7 @@ fn found(m: &mut Mutator<'_>, heap: &Heap, text: &str) -> Vec<String> {
     let reaction = Reaction::Call(Arc::new(move |finding| {
         tell.lock().unwrap().push(finding.kind.clone());
     }));
-    let registration = Deal::new(text).register(heap, m, Some(reaction)).unwrap();
+    let registration = Rules::new(text).register(heap, m, Some(reaction)).unwrap();
     m.collect();
     drop(registration);
     let kinds: Vec<String> = now.into_iter().map(|it| it.kind).collect();
@@ -66,7 +66,7 @@ fn a_rule_does_not_take_what_was_cut_for_null() {
             }
             let text = "rule r: assertion(forall Holder x: x.used == null)";
             assert_eq!(found(&mut m, &heap, text), ["r"]);
-            let finding = Deal::new("assertion(forall Holder x: x.used == null)").check(&mut m);
+            let finding = Rules::new("assertion(forall Holder x: x.used == null)").check(&mut m);
             let notes = finding.unwrap().remove(0).notes;
             assert!(
                 notes
@@ -78,7 +78,7 @@ fn a_rule_does_not_take_what_was_cut_for_null() {
             let finding = {
                 let mut m = m.scope();
                 let it = m.local(cut_holder(&m));
-                Deal::new(text).bind(&m, "h", it).check(&mut m).unwrap()
+                Rules::new(text).bind(&m, "h", it).check(&mut m).unwrap()
             };
             assert_eq!(finding[0].kind, "not-checked");
             assert!(

@@ -54,7 +54,7 @@ fn an_expression_sees_slots_values_elements_and_text() {
     let size = m.ask(|heap| {
         let found = evaluate(heap, "reach(a)", &variables).unwrap();
         match found.answer {
-            Answer::Set(set) => set.has(heap.id(last).unwrap()) && set.len() == 4,
+            Answer::Set(set) => set.contains(heap.id(last).unwrap()) && set.len() == 4,
             _ => false,
         }
     });

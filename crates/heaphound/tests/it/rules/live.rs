@@ -18,9 +18,9 @@ use heaphound::finding::{Finding, Named, Severity};
 use heaphound::snapshot::Snapshot;
 use heaphound::view::{HeapView, live_objects};
 use heaphound::{
-    Check, Collector, Deal, DealError, Evaluate, Header, Heap, HeapBuilder, Instance, Local,
-    Managed, Mutator, Object, Plain, PlainData, Reaction, Registration, Slot, StoppedHeap, Value,
-    Var, Weak, When, deal,
+    Check, Collector, Evaluate, Header, Heap, HeapBuilder, Instance, Local, Managed, Mutator,
+    Object, Plain, PlainData, Reaction, Registration, Rules, RulesError, Slot, StoppedHeap, Var,
+    Weak, deal, rules::When, view::Value,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::deal::twin::{Answer, Reason, World, evaluate};
@@ -173,8 +173,8 @@ struct Asked<'t> {
 }
 
 impl Asked<'_> {
-    fn deal(&self, m: &Mutator<'_>) -> Deal {
-        let mut deal = Deal::new(self.text);
+    fn deal(&self, m: &Mutator<'_>) -> Rules {
+        let mut deal = Rules::new(self.text);
         for (name, value) in self.values {
             deal = deal.bind_value(name, constant(value).expect("a value"));
         }
@@ -191,7 +191,7 @@ impl Asked<'_> {
     /// the classes of the live heap.
     fn compare(&self, heap: &Heap, m: &mut Mutator<'_>) -> Result<bool, TestCaseError> {
         let mut deal = self.deal(m);
-        if matches!(deal.explain(m), Err(DealError::Text(_))) {
+        if matches!(deal.explain(m), Err(RulesError::Text(_))) {
             return Ok(false);
         }
         let answers: Arc<Mutex<Vec<Expected>>> = Arc::default();
@@ -424,7 +424,11 @@ fn quiet(collector: Collector) -> Heap {
 }
 
 /// Registers a text, and collects what it tells.
-fn watch(deal: Deal, heap: &Heap, m: &mut Mutator<'_>) -> (Registration, Arc<Mutex<Vec<Finding>>>) {
+fn watch(
+    deal: Rules,
+    heap: &Heap,
+    m: &mut Mutator<'_>,
+) -> (Registration, Arc<Mutex<Vec<Finding>>>) {
     let told: Arc<Mutex<Vec<Finding>>> = Arc::default();
     let calls = told.clone();
     let call = Reaction::Call(Arc::new(move |it| calls.lock().unwrap().push(it.clone())));
@@ -475,7 +479,7 @@ fn a_registered_rule_is_checked_at_each_full_collection_and_counted() {
         let mut m = heap.attach("main").unwrap();
         let it = node(&mut m, 1, 1);
         let (rule, told) = watch(
-            Deal::new("assertion(forall Node x: x.data > 0)"),
+            Rules::new("assertion(forall Node x: x.data > 0)"),
             &heap,
             &mut m,
         );
@@ -499,7 +503,7 @@ fn a_registered_rule_is_checked_at_each_full_collection_and_counted() {
         assert_eq!(heap.findings()[0].collections, 3);
         // Never again let go.
         let (rule, told) = watch(
-            Deal::new("assertion(exists Node x: x.data > 0)"),
+            Rules::new("assertion(exists Node x: x.data > 0)"),
             &heap,
             &mut m,
         );
@@ -514,7 +518,7 @@ fn a_suppressed_finding_is_counted_and_not_told() {
     let heap = quiet(Collector::MarkSweep);
     let mut m = heap.attach("main").unwrap();
     let _it = node(&mut m, 1, -1);
-    let mut deal = Deal::new("assertion(forall Node x: x.data > 0)");
+    let mut deal = Rules::new("assertion(forall Node x: x.data > 0)");
     let finding = deal.check(&mut m).unwrap().remove(0);
     heap.suppress(finding.fingerprint(), "known");
     let (_rule, told) = watch(deal, &heap, &mut m);
@@ -532,11 +536,11 @@ fn a_rule_stays_one_finding_whatever_breaks_it() {
         let heap = quiet(collector);
         let mut m = heap.attach("main").unwrap();
         let mut last = node(&mut m, 1, -1);
-        let mut known = Deal::new("rule known: assertion(forall Node x: x.data > 0)");
+        let mut known = Rules::new("rule known: assertion(forall Node x: x.data > 0)");
         let fingerprint = known.check(&mut m).unwrap()[0].fingerprint();
         heap.suppress(fingerprint, "known");
         let text = "assertion(forall Node x: x.data > 0)";
-        let (_rule, told) = watch(Deal::new(text), &heap, &mut m);
+        let (_rule, told) = watch(Rules::new(text), &heap, &mut m);
         let (_known, untold) = watch(known, &heap, &mut m);
         let mut shown = Vec::new();
         for id in 2..8 {
@@ -585,7 +589,7 @@ fn a_rule_can_halt_the_program() {
         .unwrap();
     let mut m = heap.attach("main").unwrap();
     let _it = node(&mut m, 1, -1);
-    let deal = Deal::new("rule plus: assertion(forall Node x: x.data > 0)");
+    let deal = Rules::new("rule plus: assertion(forall Node x: x.data > 0)");
     let _rule = deal.register(&heap, &mut m, Some(Reaction::Halt)).unwrap();
     m.collect();
     let next = None;
@@ -664,7 +668,7 @@ fn labels_follow_their_objects_and_die_with_them() {
             collect(&mut m);
             assert!(m.has_label(kept, "done") && m.has_label(kept, "in flight"));
             let text = "assertion(forall Node x: x is done && x is \"in flight\")";
-            assert!(Deal::new(text).check(&mut m).unwrap().is_empty());
+            assert!(Rules::new(text).check(&mut m).unwrap().is_empty());
         }
         assert!(lost.get(&m).is_none());
         assert_eq!(m.inspect(|view| view.labelled("done").len()), 1);
@@ -673,7 +677,7 @@ fn labels_follow_their_objects_and_die_with_them() {
         assert!(fresh.iter().all(|it| !m.has_label(*it, "done")));
         m.unlabel(kept, "done");
         assert!(!m.has_label(kept, "done") && m.has_label(kept, "in flight"));
-        let none = Deal::new("assertion(!(exists x: x is done))")
+        let none = Rules::new("assertion(!(exists x: x is done))")
             .check(&mut m)
             .unwrap();
         assert!(none.is_empty());
@@ -775,7 +779,7 @@ fn a_rule_is_checked_where_it_stands_when_it_is_due() {
         .unwrap();
     let mut m = heap.attach("main").unwrap();
     let _it = node(&mut m, 1, -1);
-    let mut deal = Deal::new("assertion(forall Node x: x.data > 0)");
+    let mut deal = Rules::new("assertion(forall Node x: x.data > 0)");
     let mut times = |m: &mut Mutator<'_>, when, calls| {
         let mut checked = 0;
         for _ in 0..calls {
@@ -823,7 +827,7 @@ fn what_breaks_a_rule_is_found_among_few_objects_and_among_many() {
                     true => format!("assertion(forall Late x: {relation} x.value < 1)"),
                     false => format!("assertion(forall Node x: {relation} x.data < 1)"),
                 };
-                let mut rule = Deal::new(text.clone()).bind(&m, "all", all);
+                let mut rule = Rules::new(text.clone()).bind(&m, "all", all);
                 assert!(rule.check(&mut m).unwrap().is_empty(), "{text}");
                 let broken = NODES as usize / 3;
                 m[late].value.set(1);
@@ -915,13 +919,13 @@ fn a_class_can_appear_after_the_rule() {
     let heap = quiet(Collector::Generational);
     let mut m = heap.attach("main").unwrap();
     let text = "assertion(forall Late x: x.value < 3)";
-    let unknown = Deal::new(text).check(&mut m).unwrap();
+    let unknown = Rules::new(text).check(&mut m).unwrap();
     assert_eq!(unknown[0].kind, "not-checked");
     assert!(unknown[0].message.contains("Late"), "{}", unknown[0]);
     m.know_class::<Late>();
-    let (_late, of_late) = watch(Deal::new(text), &heap, &mut m);
+    let (_late, of_late) = watch(Rules::new(text), &heap, &mut m);
     let (_all, of_all) = watch(
-        Deal::new("assertion(forall x: !(x instanceof Late))"),
+        Rules::new("assertion(forall x: !(x instanceof Late))"),
         &heap,
         &mut m,
     );
@@ -939,7 +943,7 @@ fn rules_without_names_are_told_apart() {
     let mut m = heap.attach("main").unwrap();
     let _it = node(&mut m, 1, -1);
     let text = "assertion(forall Node x: x.data > 0); assertion(forall Node x: x.data > 1)";
-    let (_both, told) = watch(Deal::new(text), &heap, &mut m);
+    let (_both, told) = watch(Rules::new(text), &heap, &mut m);
     m.collect();
     m.collect();
     assert_eq!(told.lock().unwrap().len(), 2);
@@ -980,7 +984,7 @@ fn a_question_that_panics_spoils_nothing() {
         let it = node(&mut m, 1, -1);
         let question = heap.watch(Box::new(Panics), None);
         let (_rule, told) = watch(
-            Deal::new("assertion(forall Node x: x.data > 0)"),
+            Rules::new("assertion(forall Node x: x.data > 0)"),
             &heap,
             &mut m,
         );
@@ -1110,12 +1114,12 @@ fn same_as_captured(
     text: &str,
     hosts: &[(String, Option<Weak<Object>>)],
 ) -> Result<Option<usize>, TestCaseError> {
-    let mut deal = Deal::new(text);
+    let mut deal = Rules::new(text);
     for (name, object) in hosts {
         deal = deal.bind(m, name, object);
     }
     match deal.explain(m) {
-        Err(DealError::Text(_)) => return Ok(None),
+        Err(RulesError::Text(_)) => return Ok(None),
         other => other.expect("it says how it is evaluated"),
     };
     let answers = deal.query(m);
@@ -1175,7 +1179,7 @@ fn same_as_captured(
                 prop_assert_eq!(counts(found), counts(expected), "{}", told());
             }
             Verdict::NotChecked(_) if *asks => {
-                let refused = matches!(answers, Err(DealError::Unanswered(_)));
+                let refused = matches!(answers, Err(RulesError::Unanswered(_)));
                 prop_assert!(refused, "{}", told());
             }
             Verdict::NotChecked(_) => {
@@ -1267,7 +1271,7 @@ fn a_whole_file_is_checked_registered_and_asked() {
         let mut m = heap.attach("main").unwrap();
         let [first, last] = [1, 2].map(|id| node(&mut m, id, id as i32));
         m[first].next.set(Some(&m[last]));
-        let rules = |m: &Mutator<'_>| Deal::new(WHOLE).bind(m, "d", first).bind(m, "last", last);
+        let rules = |m: &Mutator<'_>| Rules::new(WHOLE).bind(m, "d", first).bind(m, "last", last);
         let before = heap.stats().full_collections;
         assert_eq!(rules(&m).check(&mut m).unwrap(), []);
         assert_eq!(
@@ -1318,17 +1322,17 @@ fn a_text_that_only_asks_is_not_checked_and_a_rule_is_no_query() {
     let mut m = heap.attach("main").unwrap();
     let _it = node(&mut m, 1, 1);
     for _ in 0..2 {
-        let mut asks = Deal::new("query Node x; (num_of Node x: true)");
-        assert_eq!(asks.check(&mut m), Err(DealError::NoRule));
+        let mut asks = Rules::new("query Node x; (num_of Node x: true)");
+        assert_eq!(asks.check(&mut m), Err(RulesError::NoRule));
         assert_eq!(asks.query(&mut m).unwrap().len(), 2);
-        let mut says = Deal::new("instances(Node) <= 1; forall Node x: exists Node y: x == y");
+        let mut says = Rules::new("instances(Node) <= 1; forall Node x: exists Node y: x == y");
         assert_eq!(says.check(&mut m), Ok(vec![]));
-        assert_eq!(says.query(&mut m), Err(DealError::NoQuery));
+        assert_eq!(says.query(&mut m), Err(RulesError::NoQuery));
     }
     let none: Option<heaphound::Root<Node>> = None;
-    let mut null = Deal::new("d.next").bind(&m, "d", &none);
+    let mut null = Rules::new("d.next").bind(&m, "d", &none);
     let wrong = null.query(&mut m).unwrap_err();
-    assert!(matches!(&wrong, DealError::Unanswered(_)), "{wrong}");
+    assert!(matches!(&wrong, RulesError::Unanswered(_)), "{wrong}");
 }
 
 #[test]
@@ -1343,7 +1347,7 @@ fn a_name_that_is_not_there_spoils_one_rule() {
         rule positive: assertion(forall Node x: x.data > 0);
         query Node x: x != static:order;
         query Node x select count()";
-    let findings = Deal::new(text).check(&mut m).unwrap();
+    let findings = Rules::new(text).check(&mut m).unwrap();
     let messages: Vec<&str> = findings.iter().map(|it| it.message.as_str()).collect();
     let expected = [
         "`lost` was not checked: there is no root `static:order`",
@@ -1351,7 +1355,7 @@ fn a_name_that_is_not_there_spoils_one_rule() {
         "`positive` does not hold",
     ];
     assert_eq!(messages, expected);
-    let wrong = Deal::new(text).query(&mut m).unwrap_err().to_string();
+    let wrong = Rules::new(text).query(&mut m).unwrap_err().to_string();
     assert!(
         wrong.ends_with("there is no root `static:order`"),
         "{wrong}"

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use heaphound::finding::{Finding, Severity};
 use heaphound::{
-    Check, Collector, Deal, Evaluate, Header, Heap, Local, Managed, Mutator, Reaction,
-    Registration, Slot, StoppedHeap, WeakSlot,
+    Check, Collector, Evaluate, Header, Heap, Local, Managed, Mutator, Reaction, Registration,
+    Rules, Slot, StoppedHeap, WeakSlot,
 };
 
 #[derive(Managed)]
@@ -41,7 +41,7 @@ fn node<'a>(m: &mut Mutator<'a>, value: u64) -> Local<'a, Node> {
 
 type Told = Arc<Mutex<Vec<Finding>>>;
 
-fn watch(deal: Deal, heap: &Heap, m: &mut Mutator<'_>) -> (Registration, Told) {
+fn watch(deal: Rules, heap: &Heap, m: &mut Mutator<'_>) -> (Registration, Told) {
     let told = Told::default();
     let calls = told.clone();
     let call = Reaction::Call(Arc::new(move |it| calls.lock().unwrap().push(it.clone())));
@@ -68,10 +68,10 @@ fn a_text_that_was_checked_on_one_heap_is_wrong_on_another() {
     let _it = node(&mut m, 7);
     let _other = n.alloc(OtherInit { value: -1 }).unwrap();
     assert_eq!(m.classes().len(), n.classes().len());
-    let mut deal = Deal::new("assertion(forall x: x.value >= 0)");
+    let mut deal = Rules::new("assertion(forall x: x.value >= 0)");
     assert!(deal.check(&mut m).unwrap().is_empty());
     assert_eq!(deal.check(&mut n).unwrap().len(), 1);
-    let mut nodes = Deal::new("assertion(forall Node x: x.next == null)");
+    let mut nodes = Rules::new("assertion(forall Node x: x.next == null)");
     assert!(nodes.check(&mut m).unwrap().is_empty());
     let findings = nodes.check(&mut n).unwrap();
     assert_eq!(findings[0].kind, "not-checked", "it has no `Node`");
@@ -90,15 +90,15 @@ fn a_rule_about_an_unknown_class_is_not_checked() {
         let kinds = |findings: Vec<Finding>| -> Vec<String> {
             findings.into_iter().map(|it| it.kind).collect()
         };
-        let mut rules = Deal::new(text);
+        let mut rules = Rules::new(text);
         assert_eq!(
             kinds(rules.check(&mut m).unwrap()),
             ["not-checked", "nodes"]
         );
 
-        let mut rules_with_option = Deal::new(format!("optional class Other; {text}"));
+        let mut rules_with_option = Rules::new(format!("optional class Other; {text}"));
         assert_eq!(kinds(rules_with_option.check(&mut m).unwrap()), ["nodes"]);
-        let (_rule, told) = watch(Deal::new(text), &heap, &mut m);
+        let (_rule, told) = watch(Rules::new(text), &heap, &mut m);
         m.collect();
         let first = kinds(std::mem::take(&mut *told.lock().unwrap()));
         assert_eq!(first, ["not-checked", "nodes"]);
@@ -122,7 +122,7 @@ fn a_rule_is_registered_with_a_mutator_of_another_heap() {
     let mut n = two.attach("main").unwrap();
     let _it = node(&mut m, 7);
     let _other = n.alloc(OtherInit { value: -1 }).unwrap();
-    let deal = Deal::new("assertion(forall Node x: x.next == null)");
+    let deal = Rules::new("assertion(forall Node x: x.next == null)");
     let told = Told::default();
     let calls = told.clone();
     let call = Reaction::Call(Arc::new(move |it| calls.lock().unwrap().push(it.clone())));
@@ -143,7 +143,7 @@ fn a_handle_of_another_heap_is_no_null() {
     let mut n = two.attach("main").unwrap();
     let a = node(&mut m, 7);
     let _b = node(&mut n, 7);
-    let mut deal = Deal::new("assertion(forall Node x: !reach[d](x))").bind(&m, "d", a);
+    let mut deal = Rules::new("assertion(forall Node x: !reach[d](x))").bind(&m, "d", a);
     assert_eq!(deal.check(&mut m).unwrap().len(), 1);
     // Its host variable is an object of another heap: nothing can be said here.
     let findings = deal.check(&mut n).unwrap();
@@ -231,7 +231,7 @@ fn a_reaction_drops_its_registration() {
         let slot: Arc<Mutex<Option<Registration>>> = Arc::default();
         let inner = slot.clone();
         let call = Reaction::Call(Arc::new(move |_| drop(inner.lock().unwrap().take())));
-        let deal = Deal::new("assertion(forall Node x: x.value == 0)");
+        let deal = Rules::new("assertion(forall Node x: x.value == 0)");
         let rule = deal.register(&heap, &mut m, Some(call)).unwrap();
         *slot.lock().unwrap() = Some(rule);
         m.collect();
@@ -287,7 +287,7 @@ fn a_rule_fails_because_its_weak_host_has_died() {
             m.root(&m[it])
         };
         let text = "assertion(exists Node x: reach[d](x))";
-        let (_rule, told) = watch(Deal::new(text).bind_weak(&m, "d", &d), &heap, &mut m);
+        let (_rule, told) = watch(Rules::new(text).bind_weak(&m, "d", &d), &heap, &mut m);
         m.collect();
         assert!(told.lock().unwrap().is_empty());
         drop(d);
@@ -310,7 +310,7 @@ fn an_assert_disjoint_without_relations_fails_for_those_of_another_rule() {
     m[b].next.set(Some(&m[c]));
     let text = "rule two: unsafeAssert(forall Node x: reach[a](x) || reach[b](x));
                 rule none: assertDisjoint(forall Node x: x.value > 0);";
-    let mut deal = Deal::new(text).bind(&m, "a", a).bind(&m, "b", b);
+    let mut deal = Rules::new(text).bind(&m, "a", a).bind(&m, "b", b);
     let told = deal.check(&mut m).unwrap();
     assert!(told.is_empty(), "{told:#?}");
 }
@@ -321,7 +321,7 @@ fn a_variable_is_bound_twice() {
     let heap = heap(Collector::MarkSweep);
     let mut m = heap.attach("main").unwrap();
     let [a, b] = [1, 2].map(|value| node(&mut m, value));
-    let mut deal = Deal::new("assertion(forall Node x: x.value == 2 -> reach[d](x))")
+    let mut deal = Rules::new("assertion(forall Node x: x.value == 2 -> reach[d](x))")
         .bind(&m, "d", a)
         .bind(&m, "d", b);
     assert!(deal.check(&mut m).unwrap().is_empty());
@@ -339,7 +339,7 @@ fn a_query_or_an_expression_passes_for_a_rule() {
         ("forall Node x: exists Node y: x != y", Some(1)),
         ("rule few: instances(Node) <= 0", Some(1)),
     ] {
-        let mut deal = Deal::new(text);
+        let mut deal = Rules::new(text);
         for _ in 0..2 {
             let findings = deal.check(&mut m).ok().map(|it| it.len());
             assert_eq!(findings, found, "{text}");
@@ -378,7 +378,7 @@ fn come_and_go(heap: &Heap, name: &str) {
              rule old: assertDisjoint(forall Node x: !(reach[a/b](x) && reach[b](x)));
              rule new: assertion(exists Node x: reach[a.weak](x) && x is {name});"
         );
-        let deal = |m: &Mutator<'_>| Deal::new(&*text).bind(m, "a", a).bind_weak(m, "b", b);
+        let deal = |m: &Mutator<'_>| Rules::new(&*text).bind(m, "a", a).bind_weak(m, "b", b);
         let (rule, told) = watch(deal(&m), heap, &mut m);
         match turn % 3 {
             0 => m.collect(),
@@ -422,7 +422,7 @@ fn marks_run_out_in_the_middle_of_a_collection() {
                 let holds = !text.contains('!');
                 let deal = |m: &Mutator<'_>| {
                     let all = heads.iter().enumerate();
-                    all.fold(Deal::new(&*text), |deal, (place, head)| {
+                    all.fold(Rules::new(&*text), |deal, (place, head)| {
                         deal.bind(m, &format!("d{place}"), *head)
                     })
                 };
@@ -485,7 +485,7 @@ fn labels_and_hosts_are_left_behind_by_objects_that_move() {
         let text = "rule kept: assertion(forall Node x: x is kept <-> reach[last](x));
                     rule lost: assertion(!(exists Node x: x is lost && reach[first](x)));
                     rule far: assertDisjoint(forall Node x: reach[first/last](x) || reach[last](x));";
-        let deal = Deal::new(text).bind(&m, "first", first);
+        let deal = Rules::new(text).bind(&m, "first", first);
         let (_rule, told) = watch(deal.bind_weak(&m, "last", &last), &heap, &mut m);
         for _ in 0..6 {
             m.collect();

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use heaphound::analysis::shape::{Measure, Profile, measure_view};
 use heaphound::analysis::summary::summarize;
 use heaphound::{
-    AssertionKind, Check, Collector, Counted, Deal, Finalization, Found, Growth, Header, Heap,
-    HeapBuilder, Local, Managed, MarkedHeap, Mutator, Needs, Object, Reaction, RefArray,
-    Registration, Shapes, Slot, StoppedHeap, Var,
+    AssertionKind, Check, Collector, Finalization, Growth, Header, Heap, HeapBuilder, Local,
+    Managed, MarkedHeap, Mutator, Object, Reaction, RefArray, Registration, Rules, Shapes, Slot,
+    StoppedHeap, Var, check::Counted, check::Found, check::Needs,
 };
 use heaphound_testkit::dice::Dice;
 
@@ -143,7 +143,7 @@ fn act(m: &mut Mutator<'_>, all: Local<'_, RefArray<Node>>, dice: &mut Dice) {
         }
         11 => {
             if let Some(a) = m[all][at].get() {
-                m.expecting().reaction(Reaction::ForceTrue).dead(m.local(a));
+                m.expect().reaction(Reaction::ForceTrue).dead(m.local(a));
             }
         }
         12 => {
@@ -191,7 +191,7 @@ fn rules(
     let mut rules = Vec::new();
     for _ in 0..dice.below(4) {
         let text = texts[dice.below(texts.len())];
-        let deal = Deal::new(text).bind(m, "a", a).bind(m, "b", b);
+        let deal = Rules::new(text).bind(m, "a", a).bind(m, "b", b);
         rules.push(deal.register(heap, m, Some(quiet())).unwrap());
     }
     rules

@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use heaphound::finding::Finding;
-use heaphound::{Check, Counted, Found, Heap, MarkedHeap, Needs, Registration};
+use heaphound::{
+    Check, Heap, MarkedHeap, Registration, check::Counted, check::Found, check::Needs,
+};
 
 /// An observer that does something.
 struct Doing<F>(F);

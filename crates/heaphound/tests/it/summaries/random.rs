@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use heaphound::analysis::shape::{HashSum, Profile, measure_view};
 use heaphound::analysis::summary::{Summary, summarize};
 use heaphound::{
-    Check, Collector, Counted, Finalization, Found, Growth, Header, Heap, HeapBuilder, Instance,
-    Managed, MarkedHeap, Mutator, Needs, Object, RefArray, Shapes, Slot, StoppedHeap, Var,
+    Check, Collector, Finalization, Growth, Header, Heap, HeapBuilder, Instance, Managed,
+    MarkedHeap, Mutator, Object, RefArray, Shapes, Slot, StoppedHeap, Var, check::Counted,
+    check::Found, check::Needs,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::{Setting, programs, run_attached};

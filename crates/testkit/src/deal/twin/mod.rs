@@ -423,7 +423,7 @@ where
 
     fn instances(&self, class: &ClassTarget) -> BTreeSet<V::Object> {
         let mut all = self.live.clone();
-        all.retain(|&object| class.classes.has(self.world.view.class_of(object)));
+        all.retain(|&object| class.classes.contains(self.world.view.class_of(object)));
         all
     }
 
@@ -551,7 +551,9 @@ where
         for &object in &self.live {
             let mut env = env.clone();
             env.insert(id, object);
-            let in_range = quantifier.classes.has(self.world.view.class_of(object))
+            let in_range = quantifier
+                .classes
+                .contains(self.world.view.class_of(object))
                 && self.can_all(&quantifier.dereferences, &env)
                 && quantifier
                     .range
@@ -579,7 +581,7 @@ where
             }
             Formula::InstanceOf(path, classes) => {
                 let object = self.object(path, env);
-                object.is_some_and(|it| classes.has(self.world.view.class_of(it)))
+                object.is_some_and(|it| classes.contains(self.world.view.class_of(it)))
             }
             Formula::Label(path, label) => {
                 let label = &self.resolved.labels[label.0 as usize];

@@ -1,0 +1,9 @@
+use heaphound::Plain;
+
+#[derive(Clone, Copy, Plain)]
+struct Pair<T> {
+    a: T,
+    b: T,
+}
+
+fn main() {}

@@ -15,6 +15,7 @@ mod bindings;
 mod build;
 mod built_in;
 mod commands;
+mod companion;
 mod exit;
 mod findings;
 mod form;

@@ -1,5 +1,23 @@
 //! `#[managed]`, `#[derive(Managed)]`, `#[derive(Interface)]` and `#[derive(Plain)]`, see the traits of the
 //! same names; and `deal!`.
+//!
+//! ```
+//! use heaphound::{Heap, Slot, managed};
+//!
+//! #[managed]
+//! struct Node {
+//!     value: u64,
+//!     next: Slot<Node>,
+//! }
+//!
+//! let heap = Heap::builder().build()?;
+//! let mut m = heap.attach("main")?;
+//! let node = m.alloc(NodeInit { value: 1, next: None })?;
+//! assert_eq!(m[node].value, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Programs use the crate `heaphound`, which exports all of them.
 
 use proc_macro::TokenStream;
 

@@ -76,6 +76,7 @@ pub enum Kind {
 
 /// Why a collection happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Cause {
     /// Allocation used up its budget or the nursery.
     Allocation,

@@ -16,6 +16,7 @@ use crate::sampling::Sampling;
 
 /// Which collector a heap has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Collector {
     /// Marks the whole heap each time. The default for checking: every collection
     /// sees everything.
@@ -27,6 +28,7 @@ pub enum Collector {
 
 /// When finalizers and drops run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Finalization {
     /// Right after a collection, by the mutator that caused it.
     #[default]

@@ -25,6 +25,7 @@ use crate::raw::{Mutator, Raw};
 
 /// What happens when something is found.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub enum Reaction {
     /// A line in the log, a `tracing` event; the program goes on.
     #[default]

@@ -6,6 +6,23 @@
 //! - [`Managed`], [`Slot`], [`Ref`], [`Var`]: what objects are made of.
 //! - [`RefArray`], [`PlainArray`], [`Str`], [`WeakMap`], [`Instance`]: ready-made classes.
 //!
+//! ```
+//! use heaphound_gc::{Heap, Str};
+//!
+//! let heap = Heap::builder().max_bytes(1 << 20).build()?;
+//! let mut m = heap.attach("main")?;
+//! let names = m.alloc_refs::<Str>(2)?;
+//! let name = m.alloc_str("Heaphound")?;
+//! m[names][0].set(name);
+//! m.collect();
+//! let first: &str = m[names][0].get().unwrap();
+//! assert_eq!(first, "Heaphound");
+//! assert_eq!(heap.stats().full_collections, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Programs use the crate `heaphound`, which has the macros for classes of their own.
+//!
 //! How it works: `collect.rs` is the order of events, `raw/` is everything that
 //! touches managed memory, with its invariants.
 #![deny(unsafe_code)]

@@ -218,6 +218,11 @@ macro_rules! match_class {
 #[doc = include_str!("../../../docs/guide.md")]
 struct Guide;
 
+/// So does the program of the page about checks.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/adding-a-check.md")]
+struct AddingACheck;
+
 /// Used by derived code only.
 #[doc(hidden)]
 pub mod support {

@@ -15,15 +15,19 @@
 //!
 //! Elsewhere: how it looks (`heaphound_report`).
 
+use heaphound_analysis::cork::{Candidate, Cause};
+use heaphound_analysis::summary::ClassTotal;
 use heaphound_gc::{AllocationSite, CollectionStats, Heap, HeapStats, HeapSummary, Kind, Pruned};
+use heaphound_heap::ClassId;
 use heaphound_heap::finding::{Finding, Severity};
 use heaphound_report::document::{
-    Axis, Branch, Cell, Chart, Line, Part, Section, Table, Tone, Tree,
+    Axis, Branch, Cell, Chart, ClassGraph, Graph, Line, Part, Section, Table, Tone, Tree,
 };
-use heaphound_report::figures::{count, size};
+use heaphound_report::figures::{count, objects, size};
 pub use heaphound_report::{document, html as page};
 
 use self::document::Document;
+use crate::GrowthWatch;
 
 /// Returns what a heap has seen so far as an HTML file that needs nothing else.
 pub fn html(heap: &Heap, title: &str) -> String {
@@ -143,7 +147,7 @@ pub fn occupancy(stats: &HeapStats) -> Section {
 
 /// Returns the classes of the last summary.
 fn classes(summary: &HeapSummary) -> Section {
-    let name = |class: heaphound_heap::ClassId| summary.classes[class.0 as usize - 1].name.clone();
+    let name = |class: ClassId| summary.classes[class.0 as usize - 1].name.clone();
     let all = summary.summary.volume_bytes();
     let mut classes: Vec<_> = summary
         .summary
@@ -161,12 +165,9 @@ fn classes(summary: &HeapSummary) -> Section {
             Cell::Count(total.roots),
         ]);
     }
-    let branch = |it: &(
-        heaphound_heap::ClassId,
-        heaphound_analysis::summary::ClassTotal,
-    )| Branch {
+    let branch = |it: &(ClassId, ClassTotal)| Branch {
         name: name(it.0),
-        detail: format!("{} objects", count(it.1.objects)),
+        detail: objects(it.1.objects),
         bytes: it.1.volume_bytes,
         ..Branch::default()
     };
@@ -177,6 +178,55 @@ fn classes(summary: &HeapSummary) -> Section {
         left_out: None,
     };
     section("Classes", vec![Part::Treemap(tree), Part::Table(table)])
+}
+
+/// Returns what has grown and what holds it, as the last full collection saw it: how full the heap was, and a graph for each
+/// structure that grows.
+pub fn growth(watch: &GrowthWatch, heap: &Heap) -> Section {
+    let points = |it: &(u64, u64)| (it.0 as f64, it.1 as f64);
+    let live = Line {
+        name: "live".into(),
+        points: watch.occupancy().iter().map(points).collect(),
+        breaks_off: false,
+    };
+    let mut parts = vec![Part::Chart(Chart {
+        title: "Live bytes, over the bytes that the program had allocated".into(),
+        x: Axis::bytes("allocated"),
+        y: Axis::bytes("live"),
+        lines: vec![live],
+        limit: None,
+    })];
+    if let Some(summary) = heap.summary() {
+        let candidates = watch.candidates();
+        let graphs = watch.causes();
+        let graphs = graphs.iter().map(|it| slice(it, &candidates, &summary));
+        parts.extend(graphs.map(Part::Graph));
+    }
+    section("What grows", parts)
+}
+
+/// Returns what holds a structure that grows, as a graph.
+fn slice(cause: &Cause, candidates: &[Candidate], summary: &HeapSummary) -> Graph {
+    let classes = &summary.classes;
+    let name = |class: ClassId| &classes[class.0 as usize - 1].name;
+    let detail = |class: &str| {
+        let Some(class) = summary.class(class) else {
+            return String::new();
+        };
+        let total = summary.summary.class(class.id);
+        format!("{}, {}", objects(total.objects), size(total.volume_bytes))
+    };
+    let (class, bytes) = cause.classes[0];
+    let title = format!("{} has grown by {}", name(class), size(bytes));
+    let mut graph = ClassGraph::new(title, &detail);
+    graph.path(&cause.path);
+    for edge in cause.edges(candidates, classes, &summary.slots) {
+        graph.edge(&edge.from, &edge.to, &edge.slots);
+    }
+    for (class, _) in &cause.classes {
+        graph.stands_out(name(*class));
+    }
+    graph.finish()
 }
 
 /// Returns where objects are allocated, and which part survives. Estimates, from samples.

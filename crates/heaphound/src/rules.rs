@@ -97,6 +97,7 @@ enum Bound {
 
 /// When rules are checked where they stand.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum When {
     /// When this share of what may be allocated until the next full collection has been: 0 is
     /// every time, 1 only when one is due.

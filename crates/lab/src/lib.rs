@@ -16,12 +16,14 @@ mod files;
 mod judge;
 mod lifetimes;
 pub mod measure;
+pub mod overview;
 pub mod page;
 mod pretenure;
 mod probes;
 pub mod programs;
 #[cfg(feature = "barrier")]
 mod prune;
+mod reasons;
 pub mod recording;
 pub mod report;
 mod runs;

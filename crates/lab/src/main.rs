@@ -5,12 +5,15 @@
 #![forbid(unsafe_code)]
 
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 use heaphound::file::replace_file;
 use heaphound_heap::nearest::near;
-use heaphound_lab::{EXPERIMENTS, Experiment, Options, find, page};
+use heaphound_lab::overview::{self, Ran};
+use heaphound_lab::{EXPERIMENTS, Experiment, Options, Report, find, page};
 use heaphound_report::{About, html, json};
 
 /// Run the papers' experiments on our heap and print their figures beside ours.
@@ -20,7 +23,7 @@ use heaphound_report::{About, html, json};
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// The experiment; `all` runs all of them.
+    /// The experiment; `all` runs all of them and prints one table.
     #[arg(value_name = "NAME")]
     name: Option<String>,
 
@@ -44,6 +47,10 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<std::path::PathBuf>,
 
+    /// Write the table of `all` into this file, in Markdown, with the machine and the reasons for what is not reached.
+    #[arg(long, value_name = "FILE")]
+    page: Option<std::path::PathBuf>,
+
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
@@ -59,38 +66,33 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let (text, code) = match run(&args) {
-        Ok(text) => (text, ExitCode::SUCCESS),
-        Err(problem) => {
+    let (text, problem) = run(&args).unwrap_or_else(|problem| {
+        let text = match args.json {
+            true => json::error(&About::new("lab", ""), &problem),
+            false => String::new(),
+        };
+        (text, Some(problem))
+    });
+    let problem = problem.or(print(&text).err());
+    match problem {
+        None => ExitCode::SUCCESS,
+        Some(problem) => {
             eprintln!("error: {problem}");
-            let text = match args.json {
-                true => json::error(&About::new("lab", ""), &problem),
-                false => String::new(),
-            };
-            (text, ExitCode::from(2))
-        }
-    };
-    let mut out = std::io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Nobody who listens to the end is no error.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("error: cannot write to stdout: {error}");
             ExitCode::from(2)
         }
-        _ => code,
     }
 }
 
-/// Returns what is to be printed, or why there is nothing.
-fn run(args: &Args) -> Result<String, String> {
+/// Returns what is to be printed and what went wrong beside it, or why there is nothing.
+fn run(args: &Args) -> Result<(String, Option<String>), String> {
     if let Some(what) = &args.count {
         return match heaphound_lab::count(what, args.times) {
-            true => Ok(String::new()),
+            true => Ok((String::new(), None)),
             false => Err(format!("nobody counts `{what}`")),
         };
     }
     let Some(name) = &args.name else {
-        return Ok(list(args.json));
+        return Ok((list(args.json), None));
     };
     let experiments: Vec<_> = match name.as_str() {
         "all" => EXPERIMENTS.iter().collect(),
@@ -111,32 +113,65 @@ fn run(args: &Args) -> Result<String, String> {
         svg: args.svg.clone(),
         pictures: args.html.is_some(),
     };
-    let mut reports = Vec::new();
+    let is_all = name == "all";
+    let mut all = Vec::new();
     for experiment in experiments {
         let mut say = |what: &str| {
             if !args.quiet {
                 eprintln!("{}: {what} …", experiment.name);
             }
         };
+        let start = Instant::now();
         let report = (experiment.run)(&options, &mut say);
-        let report =
-            report.map_err(|error| format!("experiment `{}`: {error}", experiment.name))?;
-        reports.push(report);
+        let report = report.map_err(|error| format!("experiment `{}`: {error}", experiment.name));
+        // The others may tell something all the same.
+        let report = match report {
+            Err(why) if !is_all => return Err(why),
+            report => report,
+        };
+        all.push(Ran {
+            experiment,
+            report,
+            seconds: start.elapsed().as_secs_f64(),
+        });
     }
+    let reports: Vec<Report> = all.iter().filter_map(|it| it.report.clone().ok()).collect();
     if let Some(file) = &args.html {
-        let page = html::document(&page::document(&reports));
-        let written = replace_file(file, |mut out| out.write_all(page.as_bytes()));
-        written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        write(file, &html::document(&page::document(&reports)))?;
     }
-    let texts = reports.iter().map(|report| match args.json {
-        true => report.to_json(),
-        false => report.to_string(),
-    });
-    Ok(match (args.json, &texts.collect::<Vec<_>>()[..]) {
-        (true, [report]) => format!("{report}\n"),
-        (true, reports) => format!("[{}]\n", reports.join(",\n")),
-        (false, reports) => reports.join("\n"),
-    })
+    if let Some(file) = &args.page {
+        let quick = if args.quick { " --quick" } else { "" };
+        write(
+            file,
+            &overview::page(&all, &format!("heaphound lab {name}{quick}")),
+        )?;
+    }
+    let documents = || reports.iter().map(Report::to_json).collect::<Vec<_>>();
+    let text = match (args.json, &reports[..]) {
+        (true, [report]) => format!("{}\n", report.to_json()),
+        (true, _) => format!("[{}]\n", documents().join(",\n")),
+        (false, [report]) if !is_all => report.to_string(),
+        (false, _) => overview::text(&all),
+    };
+    let failed = all.iter().find_map(|it| it.report.as_ref().err());
+    Ok((text, failed.cloned()))
+}
+
+/// Writes a file in one step.
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    let written = replace_file(file, |mut out| out.write_all(text.as_bytes()));
+    written.map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Prints. Nobody who listens to the end is no error.
+fn print(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to stdout: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn list(as_json: bool) -> String {

@@ -2,7 +2,7 @@
 
 use heaphound_report::document::{Cell, Document, Part, Table, Tone};
 
-use crate::report::{Better, Report, Row};
+use crate::report::{Better, Report};
 
 /// Returns what experiments found as a document.
 pub fn document(reports: &[Report]) -> Document {
@@ -13,7 +13,7 @@ pub fn document(reports: &[Report]) -> Document {
     let mut document = Document::new(title, "heaphound lab");
     let rows = || reports.iter().flat_map(|it| &it.rows);
     let compared = rows().filter(|it| it.paper.is_some()).count();
-    let reached = rows().filter(|it| is_reached(it) == Some(true)).count();
+    let reached = rows().filter(|it| it.is_reached() == Some(true)).count();
     if compared > 0 {
         let text = format!("{reached} of {compared} figures are as good as the paper's");
         document.headline(Tone::Plain, text);
@@ -64,7 +64,7 @@ fn figures(report: &Report) -> Table {
                 Better::Lower => "lower".into(),
                 Better::Higher => "higher".into(),
             }),
-            Cell::Text(match is_reached(row) {
+            Cell::Text(match row.is_reached() {
                 None => String::new(),
                 Some(true) => "yes".into(),
                 Some(false) => "no".into(),
@@ -72,14 +72,6 @@ fn figures(report: &Report) -> Table {
         ]);
     }
     table
-}
-
-/// Returns whether a figure is as good as the paper's, if that has one.
-fn is_reached(row: &Row) -> Option<bool> {
-    row.paper.map(|paper| match row.better {
-        Better::Lower => row.measured <= paper,
-        Better::Higher => row.measured >= paper,
-    })
 }
 
 #[cfg(test)]

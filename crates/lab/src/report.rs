@@ -30,6 +30,22 @@ pub struct Row {
     pub better: Better,
 }
 
+impl Row {
+    /// Returns whether the figure is as good as the paper's, if that has one.
+    pub fn is_reached(&self) -> Option<bool> {
+        self.paper.map(|paper| match self.better {
+            Better::Lower => self.measured <= paper,
+            Better::Higher => self.measured >= paper,
+        })
+    }
+
+    /// Returns how many times as much it is as the paper's, if that says anything: not below zero, nor beside zero.
+    pub fn ratio(&self) -> Option<f64> {
+        let paper = self.paper.filter(|it| *it != 0.0)?;
+        Some(self.measured / paper).filter(|it| *it >= 0.0)
+    }
+}
+
 /// What an experiment found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {

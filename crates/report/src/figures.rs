@@ -13,6 +13,14 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// Returns a number of objects: `1 object`, `1,234 objects`.
+pub fn objects(number: u64) -> String {
+    match number {
+        1 => "1 object".into(),
+        many => format!("{} objects", count(many)),
+    }
+}
+
 /// Returns a share: `12.3 %`.
 pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)

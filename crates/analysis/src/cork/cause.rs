@@ -28,7 +28,9 @@ use heaphound_heap::{ClassId, ClassInfo};
 use super::census::{ByPath, Census, Container, Containers, MOST_CLASSES, Step, Walk, Wanted};
 use super::growth::{courses, growth, held, monotone};
 use super::rank::{DECAY, Rank};
+use super::slice::NamedEdge;
 use super::{Candidate, ENOUGH};
+use crate::slot::SlotIds;
 
 /// A structure that grows.
 #[derive(Clone, PartialEq, Debug)]
@@ -345,6 +347,25 @@ impl Cause {
     /// Returns whether a class grows in it.
     pub fn contains(&self, class: ClassId) -> bool {
         self.classes.iter().any(|it| it.0 == class)
+    }
+
+    /// Returns the edges along which growth leads to its classes, of these candidates.
+    pub fn edges(
+        &self,
+        candidates: &[Candidate],
+        classes: &[ClassInfo],
+        slots: &SlotIds,
+    ) -> Vec<NamedEdge> {
+        let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
+        let growing = candidates.iter().filter(|it| self.has(it.class));
+        let named = growing.flat_map(|it| &it.slice.edges).map(|it| NamedEdge {
+            from: name(it.from),
+            to: name(it.class),
+            slots: (it.slots.iter())
+                .map(|it| format!(".{}", slots.name(classes, it.slot)))
+                .collect(),
+        });
+        named.collect()
     }
 
     /// Returns whether there is clearly more where it begins than when that was last looked at.

@@ -37,7 +37,7 @@ pub use self::finding::finding;
 pub use self::growth::{courses, growth, matched, monotone};
 pub use self::hidden::{Close, Hidden};
 use self::rank::{Change, DECAY, History, Rank, Time};
-pub use self::slice::{Slice, SliceEdge};
+pub use self::slice::{NamedEdge, Slice, SliceEdge};
 use crate::slot::SlotIds;
 use crate::summary::{PointsFrom, Summary};
 

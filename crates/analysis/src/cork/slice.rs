@@ -43,6 +43,17 @@ pub struct SliceEdge {
     pub rank: f64,
 }
 
+/// An edge of a slice by names, for a picture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedEdge {
+    /// The class that points.
+    pub from: String,
+    /// The class of the targets.
+    pub to: String,
+    /// The slots, largest volume first, as `.next`.
+    pub slots: Vec<String>,
+}
+
 /// The most edges that a slice lists. A report is to be read.
 const MAX_EDGES: usize = 100;
 /// How far to follow sole holders that do not grow.

@@ -1,16 +1,13 @@
 //! `heaphound lab`: starts the program that runs the papers' experiments.
 //!
-//! It is a program of its own (`crates/lab`), so that this one is built without a live heap. Among the
-//! sources, cargo builds it when they have changed; elsewhere it lies beside this program or on
-//! the path.
+//! It is a program of its own (`crates/lab`), so that this one is built without a live heap.
 
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::Parser;
 use heaphound_report::Report;
 
+use crate::companion::Companion;
 use crate::form::Form;
 use crate::problem::Problem;
 use crate::progress::Progress;
@@ -25,11 +22,12 @@ Examples:
   heaphound lab                    list the experiments
   heaphound lab probes --quick     take less than a minute
   heaphound lab probes --json      print figures for a script
+  heaphound lab all --quick        all of them in ten minutes, as one table
   heaphound lab prune --html prune.html
 
 HEAPHOUND_LAB names the program to start, instead of the one that is built from the sources.")]
 pub struct Args {
-    /// The experiment; `all` runs all of them.
+    /// The experiment; `all` runs all of them and prints one table.
     #[arg(value_name = "NAME")]
     name: Option<String>,
 
@@ -49,6 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
+    /// Write the table of `all` into this file, in Markdown, with the machine and the reasons for what is not reached.
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+
     /// Do a piece of work whose instructions another process counts.
     #[arg(long, hide = true)]
     count: Option<String>,
@@ -65,58 +67,40 @@ impl Args {
     }
 }
 
-/// Becomes the other program; returns only if that does not work.
+const LAB: Companion = Companion {
+    folder: "lab",
+    program: "heaphound-lab",
+    variable: "HEAPHOUND_LAB",
+};
+
 pub fn run(args: &Args, _: &Progress) -> Result<Report, Problem> {
-    let mut command = program();
-    command.args(&args.name);
-    if args.quick {
-        command.arg("--quick");
-    }
-    if args.costs {
-        command.arg("--costs");
-    }
-    if let Some(svg) = &args.svg {
-        command.arg("--svg").arg(svg);
-    }
-    if let Some(html) = &args.html {
-        command.arg("--html").arg(html);
-    }
     // What is meant for every command.
     let common = crate::args::Args::parse();
-    if common.form()? == Form::Json {
-        command.arg("--json");
-    }
-    if common.quiet {
-        command.arg("--quiet");
-    }
-    if let Some(count) = &args.count {
-        command.args(["--count", count]);
-    }
-    if let Some(times) = args.times {
-        command.args(["--times", &times.to_string()]);
-    }
-    let error = command.exec();
-    let program = command.get_program().to_string_lossy();
-    Err(Problem::new(format!("cannot run {program}: {error}"))
-        .hint("`cargo install --path crates/lab` installs it"))
-}
-
-fn program() -> Command {
-    if let Some(program) = std::env::var_os("HEAPHOUND_LAB") {
-        return Command::new(program);
-    }
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/Cargo.toml");
-    if sources.exists() {
-        let mut command = Command::new("cargo");
-        // It may take a minute or two to build: cargo says so on stderr.
-        command.args(["run", "--release", "--manifest-path"]);
-        command.arg(sources).arg("--");
-        return command;
-    }
-    let beside = std::env::current_exe().ok();
-    let beside: Option<PathBuf> = beside.map(|this| this.with_file_name("heaphound-lab"));
-    match beside.filter(|it| it.exists()) {
-        Some(beside) => Command::new(beside),
-        None => Command::new("heaphound-lab"),
-    }
+    let is_json = common.form()? == Form::Json;
+    Err(LAB.start(|command| {
+        command.args(&args.name);
+        let switches = [
+            ("--quick", args.quick),
+            ("--costs", args.costs),
+            ("--json", is_json),
+            ("--quiet", common.quiet),
+        ];
+        command.args(switches.iter().filter(|it| it.1).map(|it| it.0));
+        let files = [
+            ("--svg", &args.svg),
+            ("--html", &args.html),
+            ("--page", &args.page),
+        ];
+        for (option, file) in files {
+            if let Some(file) = file {
+                command.arg(option).arg(file);
+            }
+        }
+        if let Some(count) = &args.count {
+            command.args(["--count", count]);
+        }
+        if let Some(times) = args.times {
+            command.args(["--times", &times.to_string()]);
+        }
+    }))
 }

@@ -15,6 +15,7 @@ mod check;
 mod completions;
 mod convert;
 mod deal;
+mod demo;
 mod diff;
 mod dominators;
 mod eval;
@@ -113,6 +114,7 @@ commands! {
     summary => Summary GRAPH,
     convert => Convert DEED,
     export => Export DEED,
+    demo => Demo FILE,
     lab => Lab DEED,
     completions => Completions FILE,
     man => Man FILE,

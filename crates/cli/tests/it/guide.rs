@@ -1,17 +1,36 @@
-//! The sessions in `docs/command.md` are real: each command prints what stands below it.
+//! The sessions in `docs` are real: each command prints what stands below it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use expect_test::expect_file;
+use expect_test::{ExpectFile, expect_file};
 
 use crate::run_in;
 
 #[test]
 fn the_guide_shows_what_commands_print() {
+    check("command", expect_file!["../../../../docs/command.md"]);
+}
+
+#[test]
+fn the_tutorial_shows_what_commands_print() {
+    check(
+        "tutorial-dump",
+        expect_file!["../../../../docs/tutorial-dump.md"],
+    );
+}
+
+#[test]
+fn the_page_about_json_shows_what_commands_print() {
+    check("json", expect_file!["../../../../docs/json.md"]);
+}
+
+fn check(page: &str, expected: ExpectFile) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let guide = fs::read_to_string(here.join("../../docs/command.md")).unwrap();
-    let directory = std::env::temp_dir().join(format!("heaphound-guide-{}", std::process::id()));
+    let guide = here.join("../../docs").join(page).with_extension("md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let name = format!("heaphound-{page}-{}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
     fs::create_dir_all(&directory).unwrap();
     let orders = (1..=5).map(|day| format!("orders-{day}.heap"));
     let files = ["web.heap", "web.deal", "waste.heap"].map(String::from);
@@ -25,7 +44,7 @@ fn the_guide_shows_what_commands_print() {
         told.push_str(&session.line(line));
     }
     fs::remove_dir_all(&directory).unwrap();
-    expect_file!["../../../../docs/command.md"].assert_eq(&told);
+    expected.assert_eq(&told);
 }
 
 /// Runs the commands of sessions, line by line.

@@ -18,7 +18,9 @@ fn the_lab_gets_what_it_needs_of_the_command_line() {
     ];
     assert_eq!(run("echo", &words), "probes --quick --json --quiet\n");
     let words = ["lab", "prune", "--html", "x.html", "--format", "json"];
-    assert_eq!(run("echo", &words), "prune --html x.html --json\n");
+    assert_eq!(run("echo", &words), "prune --json --html x.html\n");
+    let words = ["lab", "all", "--quick", "--page", "results.md"];
+    assert_eq!(run("echo", &words), "all --quick --page results.md\n");
     assert_eq!(run("false", &["lab"]), "exit code 1\n");
     expect![[r#"
         error: cannot run /no/lab: No such file or directory (os error 2)
@@ -26,6 +28,17 @@ fn the_lab_gets_what_it_needs_of_the_command_line() {
         exit code 2
     "#]]
     .assert_eq(&run("/no/lab", &["lab"]));
+}
+
+#[test]
+fn the_demo_is_told_where_its_page_goes() {
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heaphound"));
+        let command = command.env("HEAPHOUND_DEMO", "echo").args(words);
+        told(&command.output().expect("the command runs"))
+    };
+    assert_eq!(run(&["demo"]), "heaphound-demo.html\n");
+    assert_eq!(run(&["demo", "--html", "x.html"]), "x.html\n");
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod names;
 mod node;
 mod paths;
 mod probes;
+mod readme;
 mod redact;
 mod retained;
 mod shapes;

@@ -17,6 +17,7 @@ pub enum PruningState {
 
 /// When references are cut that were chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum PruneWhen {
     /// At the collection after the one that chose them, when memory is nearly full.
     #[default]

@@ -2,7 +2,7 @@
 
 use super::{Branch, Document, Part, Tree};
 use crate::dominators::{Dominators, Node, Rest};
-use crate::figures::{count, size};
+use crate::figures::{count, objects, size};
 
 pub(super) fn put(document: &mut Document, tree: &Dominators) {
     document.fact("live", size(tree.heap_bytes));
@@ -50,10 +50,7 @@ fn branch(node: &Node) -> Branch {
         0 | 1 => node.name.clone(),
         many => format!("{} {}", count(many), node.name),
     };
-    let objects = match node.retained_objects {
-        1 => "1 object".to_string(),
-        many => format!("{} objects", count(many)),
-    };
+    let objects = objects(node.retained_objects);
     let detail = match &node.caption {
         Some(caption) => format!("{caption}, {objects}"),
         None => objects,

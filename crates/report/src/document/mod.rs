@@ -17,6 +17,7 @@
 //! Elsewhere: how it looks (`html`).
 
 mod answer;
+mod class_graph;
 mod diff;
 mod dominators;
 mod growth;
@@ -29,6 +30,7 @@ mod waste;
 
 use heaphound_heap::finding::{Evidence, Finding, Path};
 
+pub use class_graph::ClassGraph;
 pub use report::of_report;
 
 /// A document.

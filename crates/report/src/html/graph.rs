@@ -11,6 +11,10 @@ const SMALL_WIDTH: f64 = 6.8;
 /// The height of a box, and of a label.
 const BOX_HEIGHT: f64 = 44.0;
 const LABEL_HEIGHT: f64 = 16.0;
+/// How far above its line a label stands.
+const ABOVE: f64 = 9.0;
+/// A drawing that is too wide is made smaller, but not by more, or nobody could read it.
+const SMALLEST: f64 = 0.7;
 /// Room below a box for an edge that leads back to it.
 const LOOP_HEIGHT: f64 = 34.0;
 /// Room around the drawing.
@@ -101,7 +105,8 @@ fn draw(html: &mut Html, graph: &Graph, nodes: &[Node], edges: &[&Edge]) {
     let (width, height) = (canvas.end.0 + MARGIN - left, canvas.end.1 + MARGIN - top);
     let label = escaped(&graph.title);
     html.drawn(&format!(
-        "<svg role=\"img\" aria-label=\"{label}\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">"
+        "<svg role=\"img\" aria-label=\"{label}\" width=\"{width:.0}\" height=\"{height:.0}\" style=\"min-width:{:.0}px\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">",
+        width * SMALLEST
     ));
     html.drawn(&canvas.arrows)
         .drawn(&canvas.shapes)
@@ -184,7 +189,7 @@ impl Canvas {
         let towards = if route.leads_back { -1.0 } else { 1.0 };
         self.put_head(edge, end, (towards, 0.0));
         if let Some(at) = route.bends.get(route.label_at) {
-            self.put_label(edge, *at);
+            self.put_label(edge, (at.0, at.1 - ABOVE));
         }
     }
 

@@ -144,7 +144,7 @@ fn a_graph_has_boxes_and_arrows() {
     check_part(
         Part::Graph(graph),
         expect_test::expect![[r#"
-            <figure class="picture"><figcaption>a &amp; b</figcaption><div class="scroll graph"><svg role="img" aria-label="a &amp; b" width="247" height="56" viewBox="-6 -28 247 56"><path class="edge strong" d="M78.4 0.0C97.9 0.0 97.9 0.0 117.4 0.0C136.9 0.0 136.9 0.0 156.4 0.0"/><polygon class="head strong" points="156.4,0.0 147.4,4.0 147.4,-4.0"/><rect x="0.0" y="-22.0" width="78.4" height="44.0" rx="4"><title>A 1 object</title></rect><rect x="156.4" y="-22.0" width="78.4" height="44.0" rx="4" class="strong"><title>B 1 object</title></rect><text class="name" x="39.2" y="-3.0">A</text><text x="39.2" y="14.0">1 object</text><text class="name" x="195.6" y="-3.0">B</text><text x="195.6" y="14.0">1 object</text><text class="label" x="117.4" y="4.0">.next</text></svg></div></figure>
+            <figure class="picture"><figcaption>a &amp; b</figcaption><div class="scroll graph"><svg role="img" aria-label="a &amp; b" width="247" height="56" style="min-width:173px" viewBox="-6 -28 247 56"><path class="edge strong" d="M78.4 0.0C97.9 0.0 97.9 0.0 117.4 0.0C136.9 0.0 136.9 0.0 156.4 0.0"/><polygon class="head strong" points="156.4,0.0 147.4,4.0 147.4,-4.0"/><rect x="0.0" y="-22.0" width="78.4" height="44.0" rx="4"><title>A 1 object</title></rect><rect x="156.4" y="-22.0" width="78.4" height="44.0" rx="4" class="strong"><title>B 1 object</title></rect><text class="name" x="39.2" y="-3.0">A</text><text x="39.2" y="14.0">1 object</text><text class="name" x="195.6" y="-3.0">B</text><text x="195.6" y="14.0">1 object</text><text class="label" x="117.4" y="-5.0">.next</text></svg></div></figure>
         "#]],
     );
 }

@@ -357,7 +357,7 @@ impl Cause {
         slots: &SlotIds,
     ) -> Vec<NamedEdge> {
         let name = |class: ClassId| classes[class.0 as usize - 1].name.clone();
-        let growing = candidates.iter().filter(|it| self.has(it.class));
+        let growing = candidates.iter().filter(|it| self.contains(it.class));
         let named = growing.flat_map(|it| &it.slice.edges).map(|it| NamedEdge {
             from: name(it.from),
             to: name(it.class),

@@ -145,13 +145,16 @@ pub fn offenders<T: Traceable>(
     found
 }
 
+/// Objects for which a relation does not hold, and pairs of objects.
+type Unmatched<O> = (Vec<O>, Vec<(O, O)>);
+
 /// Returns the objects and the pairs for which a relation that leaves out sentinels does not hold.
 fn without_sentinels<T: Traceable>(
     view: &T,
     backbones: &Backbones,
     place: usize,
     relation: &Relation<HashSum>,
-) -> (Vec<T::Object>, Vec<(T::Object, T::Object)>) {
+) -> Unmatched<T::Object> {
     let ids = SlotIds::new(view.classes());
     let measures = measure_view(view);
     let name = &view.class(backbones.list()[place].class).name;

@@ -319,7 +319,7 @@ mod tests {
             let array = builder.add_array_class("Object[]");
             let holder = builder.add_class("Holder", None, &["a", "b", "c"]);
             let mut count = 0;
-            let mut add = |builder: &mut SnapshotBuilder, elements: &[Option<u32>]| {
+            let add = |builder: &mut SnapshotBuilder, elements: &[Option<u32>]| {
                 builder.add_object(array, 16 + 8 * elements.len());
                 builder.set_length(elements.len() as u32);
                 for (at, to) in (0..).zip(elements) {
@@ -329,7 +329,9 @@ mod tests {
             };
             // Nodes 0 to 3, then arrays of them.
             let mut rows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-            (0..4).for_each(|_| drop(builder.add_object(node, 16)));
+            for _ in 0..4 {
+                builder.add_object(node, 16);
+            }
             count += 4;
             for _ in 0..3 {
                 let row: Vec<u32> = (0..dice.below(4)).map(|_| dice.below(4) as u32).collect();
@@ -343,8 +345,8 @@ mod tests {
                 let mut arrays = [const { None }; 3];
                 for array in &mut arrays {
                     if dice.below(5) > 0 {
-                        let any = |_| Some(dice.below(8) as u32).filter(|&it| it < 7);
                         let length = 2 + dice.below(2);
+                        let any = |_| Some(dice.below(8) as u32).filter(|&it| it < 7);
                         let elements: Vec<Option<u32>> = (0..length).map(any).collect();
                         add(&mut builder, &elements);
                         *array = Some((count, elements));

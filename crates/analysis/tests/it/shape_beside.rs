@@ -34,7 +34,9 @@ fn graph(n: usize) -> Plan {
             rows[1][to].push(Some(from));
         }
     }
-    (0..n).for_each(|_| drop(plan.add(NODE, vec![None])));
+    for _ in 0..n {
+        plan.add(NODE, vec![None]);
+    }
     let nodes = plan.add(ARRAY, (0..n).map(Some).collect());
     let [out, into] = rows.map(|rows| {
         let rows = rows.into_iter().map(|row| Some(plan.add(ARRAY, row)));

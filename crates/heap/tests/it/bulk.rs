@@ -76,8 +76,8 @@ proptest! {
         });
         let any = |pick: &u32| ObjectId(pick % heap.len() as u32);
         let first = any(&picks[0]);
-        let class = heap.class_of(first);
-        let same: Vec<ObjectId> = heap.objects().filter(|it| heap.class_of(*it) == class).collect();
+        let class = HeapView::class_of(heap, first);
+        let same: Vec<ObjectId> = heap.objects().filter(|it| HeapView::class_of(heap, *it) == class).collect();
         let of_class = std::array::from_fn(|lane| same[picks[lane] as usize % same.len()]);
         let mixed = Column {
             objects: std::array::from_fn(|lane| any(&picks[lane])),
@@ -106,7 +106,7 @@ proptest! {
                 place.filter(|_| kind_at(place, class) == Some(kind))
             });
             let reader = heap.reader(&of_kind.collect::<Vec<_>>());
-            let fast = heap.numbers(&reader, kind, &Batch::new(heap, &of_class).unwrap());
+            let fast = Fields::numbers(heap, &reader, kind, &Batch::new(heap, &of_class).unwrap());
             let slow = Slowly(heap).numbers(&reader, kind, &Batch::new(Slowly(heap), &of_class).unwrap());
             prop_assert_eq!(numbers(&fast), numbers(&slow));
             let fast = heap.numbers_behind(&reader, kind, &mixed);

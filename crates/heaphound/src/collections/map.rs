@@ -149,7 +149,7 @@ macro_rules! plain_keys {
                 f(new)
             }
             #[inline]
-            fn ready(new: Self) -> Option<Self> {
+            fn ready(new: Self::New<'_>) -> Option<Self::Held<'_>> {
                 Some(new)
             }
             #[inline]
@@ -201,7 +201,7 @@ impl Key for Str {
     fn with_query<R>(new: &&str, _: &Mutator<'_>, f: impl FnOnce(&str) -> R) -> R {
         f(new)
     }
-    fn ready(_: &str) -> Option<Local<'_, Str>> {
+    fn ready(_: Self::New<'_>) -> Option<Self::Held<'_>> {
         None
     }
     fn hold<'a>(new: &str, m: &mut Mutator<'a>) -> Result<Local<'a, Str>, OutOfMemory> {
@@ -249,7 +249,7 @@ impl<T: Managed + ?Sized> Key for ByIdentity<T> {
     fn with_query<R>(new: &Local<'_, T>, m: &Mutator<'_>, f: impl FnOnce(&T) -> R) -> R {
         f(&m[*new])
     }
-    fn ready(new: Local<'_, T>) -> Option<Local<'_, T>> {
+    fn ready(new: Self::New<'_>) -> Option<Self::Held<'_>> {
         Some(new)
     }
     fn hold<'a>(new: Local<'_, T>, m: &mut Mutator<'a>) -> Result<Local<'a, T>, OutOfMemory> {

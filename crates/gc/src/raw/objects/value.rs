@@ -334,7 +334,7 @@ mod tests {
         let ints = [0, 1, -1, 42, (1 << 30) - 1, -(1 << 30)];
         for value in ints {
             let word = word_of_int(value).unwrap();
-            assert_eq!(Value::decode(word, None), Value::Int(value));
+            assert!(matches!(Value::decode(word, None), Value::Int(it) if it == value));
         }
         for value in [
             1 << 30,

@@ -190,7 +190,6 @@ impl<'t, 'p> Counter<'t, 'p> {
             }
             Truth::AtLeast(set, _) => self.set(set),
             Truth::Unique(_) => {
-                self.live();
                 if self.seen.insert(Once::Referred) {
                     self.add(1, &[]);
                 }

@@ -485,8 +485,8 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
         all.into()
     }
 
-    /// How many references lead to an object: slots of live objects, however weakly they hold, and
-    /// roots. Those on the asking thread's stack do not count: to ask takes one.
+    /// How many references lead to an object, however weakly they hold: roots, and slots of what lives or waits for its
+    /// finalizer, which could read them. Those on the asking thread's stack do not count: to ask takes one.
     fn references(&mut self, object: T::Object) -> usize {
         if self.referred.is_none() {
             let asker = self.probes.asker();
@@ -499,8 +499,9 @@ impl<'e, 'p, 'v, T: Readable> Run<'e, 'p, 'v, T> {
                     referred.push(to);
                 }
             });
-            let live = self.live();
-            for from in live.iter() {
+            let mut starts = Vec::new();
+            self.view.for_each_root(|_, to| starts.push(to));
+            for from in self.probes.reach_avoiding(&starts, &[]).iter() {
                 self.view.for_each_edge(from, |_, _, to| referred.push(to));
             }
             referred.sort_unstable();

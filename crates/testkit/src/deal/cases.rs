@@ -604,6 +604,21 @@ pub const CASES: &[Case] = &[
         shown: &["Node#2"],
         ..NONE
     },
+    Case {
+        name: "what waits for its finalizer may still read what it refers to",
+        text: r"\forall Node x; true; unique(x)",
+        holds: "
+            root main -> Node#1
+            root finalizer:pending -> Late#1
+            Late#1.held -> null",
+        fails: "
+            root main -> Node#1
+            root finalizer:pending -> Late#1
+            Late#1.later -> Late#2
+            Late#2.held -> Node#1",
+        shown: &["Node#1"],
+        ..NONE
+    },
     // PHALANX.
     Case {
         name: "a connection that two threads have is in the pool",

@@ -19,7 +19,7 @@
 //! - A thread without a thread object is a member of `running()` and of `thread_reach(o)`, which counts.
 //!   No quantifier finds it: so there is no answer where one is to find threads.
 //! - `unique(o)` says that there is nothing to invalidate: one reference at most, however weak, leads
-//!   to it, those on the asker's stack left out.
+//!   to it, those of what waits for its finalizer included, those on the asker's stack left out.
 //! - `dom` of a set wants each path to meet one of its objects. Of `stack(t)` and `roots(t)`, as
 //!   table 2 has it, it wants each path to begin at the thread's stack, or at the thread.
 //! - Who mentions the asker needs one: otherwise there is no answer, whatever else is said.
@@ -963,11 +963,12 @@ where
                 object(path).is_some_and(|below| self.dom(&above, below))
             }
             Probe::IsUnique(path) => object(path).is_none_or(|it| {
-                let mut count = 0;
+                let (mut count, mut starts) = (0, Vec::new());
                 self.world.view.for_each_root(|root, to| {
+                    starts.push(to);
                     count += (to == it && !self.is_askers_stack(root)) as usize;
                 });
-                for &from in &self.live {
+                for from in self.graph.reach_avoiding(&starts, &[]) {
                     self.world
                         .view
                         .for_each_edge(from, |_, _, to| count += (to == it) as usize);

@@ -99,6 +99,54 @@ fn a_key_that_a_check_keeps_keeps_its_value() {
     assert_eq!(m[map].get(key).map(|it| it.number), Some(2));
 }
 
+/// Questions that are asked before marking find ephemerons of their own: those of the collection, which rules have
+/// begun to mark, must not take note of that.
+#[test]
+fn questions_before_marking_leave_ephemerons_to_the_collection() {
+    const CHAIN: u64 = 20;
+    for threads in [1, 4] {
+        for zeal in [0, 1] {
+            let builder = Heap::builder().collector_threads(threads).zeal(zeal);
+            let heap = builder.build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let map = m.alloc_weak_map::<Node, Node>().unwrap();
+            let first = node(&mut m, 0);
+            // The last link first, so that no look at the map finds all of the chain.
+            {
+                let mut m = m.scope();
+                let mut links: Vec<_> = (1..CHAIN).map(|number| node(&mut m, number)).collect();
+                links.insert(0, first);
+                for pair in links.windows(2).rev() {
+                    m.weak_map_insert(map, pair[0], pair[1]).unwrap();
+                }
+                let (garbage, value) = (node(&mut m, 500), node(&mut m, 501));
+                m.weak_map_insert(map, garbage, value).unwrap();
+            }
+            let text = "assertion(forall Node x: reach[m](x) -> x.number < 100)";
+            let rule = || Deal::new(text).bind(&m, "m", map);
+            let rules = [rule(), rule()];
+            let rules = rules.map(|it| it.register(&heap, &mut m, quiet()).unwrap());
+            let asks = |heap: &StoppedHeap<'_>| {
+                let probes = heaphound::Probes::of(heap);
+                assert!(probes.reach_all().len() as u64 > CHAIN);
+            };
+            let watches = [0, 1].map(|_| heap.watch(before(asks), quiet()));
+            for _ in 0..3 {
+                m.inspect_and_collect(asks);
+                m.collect();
+                assert_eq!(m[map].len() as u64, CHAIN - 1);
+                let mut key = &m[first];
+                for number in 1..CHAIN {
+                    key = m[map].get(key).expect("its key lives");
+                    assert_eq!(key.number, number);
+                }
+            }
+            assert!(heap.findings().is_empty(), "{:?}", heap.findings());
+            drop((watches, rules));
+        }
+    }
+}
+
 /// Use after free: what waits for its finalizer is shown in `conclude`, but its weak slots have not been
 /// settled yet: they lead to what the collection frees, and that can be given a root.
 #[test]

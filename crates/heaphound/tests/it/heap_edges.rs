@@ -4,16 +4,18 @@
 //! Elsewhere: what must not compile (`crates/derive/tests`), panics in user code
 //! (`panics.rs`), random programs (`random_programs.rs`).
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use heaphound::{
     AttachError, Bytes, CollectionStats, Collector, Header, Heap, HeapBuilder, Managed, Mutator,
     Object, Slot, WeakSlot, stats::Cause,
 };
+use heaphound_testkit::dice::Dice;
 
 #[derive(Managed)]
 #[repr(C)]
@@ -270,6 +272,61 @@ fn external_memory_counts_neither_as_allocated_nor_as_freed() {
         let (with, some) = run(1 << 30);
         assert_eq!((none, some), (0, 1 << 30));
         assert_eq!(with, without);
+    });
+}
+
+/// Entries lost or doubled, or brought back after they were removed: finalizers ran while an entry was made, or while
+/// the map grew, and used the same map.
+#[test]
+fn a_weak_map_is_whole_though_finalizers_use_it_while_it_grows() {
+    const KEYS: usize = 120;
+    for_each_collector(|builder| {
+        for zeal in [1, 2, 5] {
+            let heap = builder.clone().zeal(zeal).build().unwrap();
+            let mut m = heap.attach("main").unwrap();
+            let map = m.alloc_weak_map::<Node, Node>().unwrap();
+            let keys = m.alloc_refs::<Node>(KEYS).unwrap();
+            for place in 0..KEYS {
+                let mut m = m.scope();
+                let key = node(&mut m, place as u64);
+                m[keys][place].set(Some(&m[key]));
+            }
+            let shared = Arc::new((m.root(&m[map]), m.root(&m[keys])));
+            let model: Arc<Mutex<BTreeMap<u64, u64>>> = Arc::default();
+            let mut dice = Dice(zeal.into());
+            for round in 0..600 {
+                let mut m = m.scope();
+                {
+                    let mut m = m.scope();
+                    let dying = node(&mut m, round);
+                    let (shared, model) = (shared.clone(), model.clone());
+                    let (place, removes) = (dice.below(KEYS), dice.below(3) == 0);
+                    m.on_death(&m[dying], move |m, it| {
+                        let mut m = m.scope();
+                        let it = m.local(it);
+                        let (map, keys) = (m.local(&m[&shared.0]), m.local(&m[&shared.1]));
+                        let key = m.local(m[keys][place].get().unwrap());
+                        if removes {
+                            m[map].remove(&m[key]);
+                            model.lock().unwrap().remove(&(place as u64));
+                        } else {
+                            m.weak_map_insert(map, key, it).unwrap();
+                            model.lock().unwrap().insert(place as u64, m[it].value);
+                        }
+                    });
+                }
+                let place = dice.below(KEYS);
+                let key = m.local(m[keys][place].get().unwrap());
+                let value = node(&mut m, 1000 + round);
+                m.weak_map_insert(map, key, value).unwrap();
+                model.lock().unwrap().insert(place as u64, 1000 + round);
+            }
+            let mut entries = Vec::new();
+            m[map].for_each(|key, value| entries.push((key.value, value.value)));
+            entries.sort();
+            let model: Vec<_> = model.lock().unwrap().clone().into_iter().collect();
+            assert_eq!(entries, model, "zeal {zeal}");
+        }
     });
 }
 

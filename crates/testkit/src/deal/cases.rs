@@ -608,11 +608,11 @@ pub const CASES: &[Case] = &[
         name: "what waits for its finalizer may still read what it refers to",
         text: r"\forall Node x; true; unique(x)",
         holds: "
-            root main -> Node#1
+            root static:kept -> Node#1
             root finalizer:pending -> Late#1
             Late#1.held -> null",
         fails: "
-            root main -> Node#1
+            root static:kept -> Node#1
             root finalizer:pending -> Late#1
             Late#1.later -> Late#2
             Late#2.held -> Node#1",

@@ -202,7 +202,10 @@ where
 {
     let hosts = resolved.hosts.iter();
     let hosts: Vec<Option<V::Object>> = hosts.map(|host| (world.host)(&host.source)).collect();
-    let graph = Graph::of(world.view, hosts.iter().flatten().copied());
+    let mut known: Vec<V::Object> = hosts.iter().flatten().copied().collect();
+    // What waits for its finalizer can be read, too.
+    world.view.for_each_root(|_, to| known.push(to));
+    let graph = Graph::of(world.view, known);
     let threads = world.view.threads();
     let asker = world.asker.map(|name| {
         let found = threads.iter().position(|it| it == name);

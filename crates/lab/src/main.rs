@@ -134,17 +134,16 @@ fn run(args: &Args) -> Result<(String, Option<String>), String> {
             report,
             seconds: start.elapsed().as_secs_f64(),
         });
+        // After each: what is known stays, even if somebody stops the rest.
+        if let Some(file) = &args.page {
+            let quick = if args.quick { " --quick" } else { "" };
+            let command = format!("heaphound lab {name}{quick}");
+            write(file, &overview::page(&all, &command))?;
+        }
     }
     let reports: Vec<Report> = all.iter().filter_map(|it| it.report.clone().ok()).collect();
     if let Some(file) = &args.html {
         write(file, &html::document(&page::document(&reports)))?;
-    }
-    if let Some(file) = &args.page {
-        let quick = if args.quick { " --quick" } else { "" };
-        write(
-            file,
-            &overview::page(&all, &format!("heaphound lab {name}{quick}")),
-        )?;
     }
     let documents = || reports.iter().map(Report::to_json).collect::<Vec<_>>();
     let text = match (args.json, &reports[..]) {

@@ -71,7 +71,7 @@ fn the_readme_checks_a_dump() {
         told.contains("static:cache → Map#1 .first → Order#1"),
         "{told}"
     );
-    assert!(told.contains("1 rule holds"), "{told}");
+    assert!(told.contains("1 rule, which holds"), "{told}");
 }
 
 #[test]

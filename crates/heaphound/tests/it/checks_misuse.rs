@@ -123,7 +123,7 @@ fn questions_before_marking_leave_ephemerons_to_the_collection() {
                 m.weak_map_insert(map, garbage, value).unwrap();
             }
             let text = "assertion(forall Node x: reach[m](x) -> x.number < 100)";
-            let rule = || Deal::new(text).bind(&m, "m", map);
+            let rule = || Rules::new(text).bind(&m, "m", map);
             let rules = [rule(), rule()];
             let rules = rules.map(|it| it.register(&heap, &mut m, quiet()).unwrap());
             let asks = |heap: &StoppedHeap<'_>| {

@@ -307,11 +307,11 @@ fn what_refers_to_itself_can_be_shown() {
     let outer = vec.upcast(&m);
     inner.push(&mut m, outer).unwrap();
     let shown = format!("{:?} {:?}", &m[vec], &m[inner]);
-    assert_eq!(shown, "[GcVec<Object>#1] [GcVec<GcVec<Object>>#1]");
+    assert_eq!(shown, "[GcVec<Object>#2] [GcVec<GcVec<Object>>#3]");
     let map = GcHashMap::<u64, heaphound::Object>::new(&mut m).unwrap();
     let own = map.upcast(&m);
     map.insert(&mut m, 1, own).unwrap();
-    assert_eq!(format!("{:?}", &m[map]), "{1: GcHashMap<u64, Object>#1}");
+    assert_eq!(format!("{:?}", &m[map]), "{1: GcHashMap<u64, Object>#4}");
 }
 
 #[managed]

@@ -1,6 +1,6 @@
 //! All experiments in one table: the paper's figures, ours, their ratio, and whether ours is as good.
 //!
-//! As text for a terminal, and as a page in Markdown: `docs/results.md`, with the machine and the reasons for what is not reached
+//! As text for a terminal, and as a page in Markdown, with the machine and the reasons for what is not reached
 //! (`reasons.rs`).
 
 use std::fmt::Write;

@@ -151,8 +151,6 @@ pub struct SlotName {
 
 /// The name of the elements of an array.
 const ELEMENTS: &str = "[*]";
-/// What follows the name of an array of which one element is meant, and that of another array at the same place.
-const BY_INDEX: &str = "[i]";
 
 impl SlotName {
     /// Returns whether the slot is the elements of an array.
@@ -174,20 +172,6 @@ impl SlotName {
             text: format!("{}[0]", self.text),
             is_elements: false,
         }
-    }
-
-    /// Returns the name of the elements that are at one place of several arrays.
-    pub(crate) fn by_index(&self) -> Self {
-        Self {
-            text: format!("{}{BY_INDEX}", self.text),
-            is_elements: false,
-        }
-    }
-
-    /// Returns the slot of the first of several arrays, if it is about elements that are at one place of them.
-    pub(crate) fn indexed(&self) -> Option<Self> {
-        let (first, _) = self.text.split_once(BY_INDEX)?;
-        Some(first.into())
     }
 
     /// Returns the name of this slot and another of the same object, together.

@@ -26,7 +26,6 @@ use crate::check::{Check, Graph, Needs};
 use crate::collect::Live;
 use crate::heap::{Heap, HeapInner};
 use crate::marking::Marking;
-use crate::raw::ObjectId;
 use crate::raw::marking::counters::Setup;
 use crate::raw::marking::mark::Ground;
 use crate::raw::marking::shape_counter::{Assumed, Shaping};
@@ -205,8 +204,7 @@ impl HeapInner {
                 let gave_up = workers.iter().any(Shaping::gave_up);
                 !gave_up && assumed.backbones.cover(&now, summary, slots)
             });
-            let is_counted = counted.is_some();
-            let recounted = recounted || !is_counted;
+            let recounted = recounted || counted.is_none();
             let (degrees, sums) = match counted {
                 Some((assumed, workers)) => Shaping::merge(workers, assumed, &now),
                 None => {
@@ -215,7 +213,7 @@ impl HeapInner {
                 }
             };
             let mut measures = shape::measure(summary, classes, slots, &now, &degrees, Some(&sums));
-            let instances = |class| {
+            shape::walk(view, &now, slots, &mut measures, |class| {
                 let mut objects = Vec::new();
                 view.for_each_live(|it| {
                     if view.class_of(it) == class {
@@ -223,13 +221,7 @@ impl HeapInner {
                     }
                 });
                 objects
-            };
-            // Workers know an object by its address.
-            let number = |it: ObjectId<'_>| match is_counted {
-                true => it.raw().0.into(),
-                false => shape::number(it),
-            };
-            shape::walk(view, summary, &now, slots, &mut measures, number, instances);
+            });
             Measured {
                 backbones: now,
                 measures,

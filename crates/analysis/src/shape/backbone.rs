@@ -288,12 +288,6 @@ impl Backbones {
         LEAST + slots.saturating_mul(self.array_bytes)
     }
 
-    /// Returns how many elements of arrays may be read side by side, for one class that has them.
-    pub(super) fn most_read_beside(&self) -> u64 {
-        const LEAST: u64 = 1 << 20;
-        LEAST.saturating_add(self.array_bytes)
-    }
-
     /// Returns whether it changes nothing that a class raises the degrees of a family: it does so anyhow, or has
     /// no objects. What once lay between objects that are gone may live on, as the part of another class.
     fn may_raise(&self, raising: (ClassId, ClassId), summary: &Summary) -> bool {
@@ -387,7 +381,7 @@ fn is_array(classes: &[ClassInfo], class: ClassId) -> bool {
 
 /// Returns whether a slot leads to arrays of references, and whether these are read for it: not if so many
 /// refer to the same ones that reading them again for each would take long.
-pub(super) fn reads_arrays(summary: &Summary, classes: &[ClassInfo], slot: SlotId) -> (bool, bool) {
+fn reads_arrays(summary: &Summary, classes: &[ClassInfo], slot: SlotId) -> (bool, bool) {
     let edges = summary.edges_of(slot).iter();
     let mut arrays = edges.filter(|edge| is_array(classes, edge.to)).peekable();
     let leads = arrays.peek().is_some();

@@ -192,76 +192,35 @@ pub enum HashSum {
     /// Of the arrays that hold each object of the structure once, and that have a null before an element.
     /// `gaps of holders`
     HolderGaps,
-    /// Of the objects that have several arrays, each as often as the one is long. `lengths of Graph.nodes`
-    Lengths(SlotName),
-    /// Of (object, index), where such an array has something. `filled of Graph.nodes`
-    Filled(SlotName),
-    /// Of the objects, each as often as the array has nothing. `nulls of Graph.nodes`
-    Nulls(SlotName),
     /// Of (target, source) over the references of a slot. `back by .prev`
     Backward(Referrer),
     /// Of (source, target) over the references of a slot. `by .next`
     Forward(Referrer),
-    /// The same, without the objects that a slot of another class, or a static, refers to: a sentinel.
-    /// `except Tree.nil: by .left`
-    Except(SlotName, Box<HashSum>),
     /// Of what two slots of one object refer to, the second first. `back beside .next&from`
     BesideBack(Referrer),
-    /// Of what two slots of one object refer to. `beside .next&from`. Of two arrays, what is at the same place.
-    /// `beside Graph.nodes[i]&rows[i][*]`
+    /// Of what two slots of one object refer to. `beside .next&from`
     Beside(Referrer),
 }
 
 impl HashSum {
     /// Returns whether a person would write it on the right side.
     pub(super) fn is_right(&self) -> bool {
-        match self {
-            Self::Objects | Self::Backward(_) => true,
-            Self::Except(_, sum) => sum.is_right(),
-            _ => false,
-        }
+        matches!(self, Self::Objects | Self::Backward(_))
     }
 
     /// Returns whether it is found by following references after marking (`walks.rs`).
     pub(super) fn is_walked(&self) -> bool {
-        matches!(
-            self,
-            Self::Rings(_) | Self::Strays(_) | Self::HolderGaps | Self::Nulls(_)
-        )
-    }
-
-    /// Returns whether it is found by reading arrays side by side after marking (`parallel.rs`).
-    pub(super) fn is_parallel(&self) -> bool {
-        match self {
-            Self::Lengths(_) | Self::Filled(_) | Self::Nulls(_) => true,
-            Self::Beside(Referrer::Other(slots)) | Self::BesideBack(Referrer::Other(slots)) => {
-                slots.indexed().is_some()
-            }
-            _ => false,
-        }
+        matches!(self, Self::Rings(_) | Self::Strays(_) | Self::HolderGaps)
     }
 
     /// Returns whether it is of pairs of objects.
     pub fn is_of_pairs(&self) -> bool {
-        match self {
-            Self::Backward(_) | Self::Forward(_) | Self::BesideBack(_) | Self::Beside(_) => true,
-            Self::Except(_, sum) => sum.is_of_pairs(),
-            _ => false,
-        }
-    }
-
-    /// Returns the sum without its exception, with the exception.
-    pub(super) fn exception(&self) -> Option<(&SlotName, &HashSum)> {
-        match self {
-            Self::Except(name, sum) => Some((name, sum)),
-            _ => None,
-        }
+        matches!(
+            self,
+            Self::Backward(_) | Self::Forward(_) | Self::BesideBack(_) | Self::Beside(_)
+        )
     }
 }
-
-/// How a sum with an exception begins, and what follows the exception.
-const EXCEPT: &str = "except ";
-const BUT: &str = ": ";
 
 impl fmt::Display for HashSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -277,12 +236,8 @@ impl fmt::Display for HashSum {
             Self::Rings(slot) => write!(f, "rings of .{slot}"),
             Self::Strays(slot) => write!(f, "strays of .{slot}"),
             Self::HolderGaps => f.write_str("gaps of holders"),
-            Self::Lengths(slot) => write!(f, "lengths of {slot}"),
-            Self::Filled(slot) => write!(f, "filled of {slot}"),
-            Self::Nulls(slot) => write!(f, "nulls of {slot}"),
             Self::Backward(slot) => write!(f, "back by {slot}"),
             Self::Forward(slot) => write!(f, "by {slot}"),
-            Self::Except(name, sum) => write!(f, "{EXCEPT}{name}{BUT}{sum}"),
             Self::BesideBack(slots) => write!(f, "back beside {slots}"),
             Self::Beside(slots) => write!(f, "beside {slots}"),
         }
@@ -294,7 +249,7 @@ impl FromStr for HashSum {
 
     fn from_str(text: &str) -> Result<Self, String> {
         type Make = fn(&str) -> HashSum;
-        let forms: [(&str, Make); 15] = [
+        let forms: [(&str, Make); 12] = [
             ("from .", |slot| HashSum::Sources(slot.into())),
             ("to ", |slot| HashSum::Targets(slot.into())),
             ("itself by .", |slot| HashSum::Itself(slot.into())),
@@ -305,9 +260,6 @@ impl FromStr for HashSum {
             ("gaps of .", |slot| HashSum::Gaps(slot.into())),
             ("rings of .", |slot| HashSum::Rings(slot.into())),
             ("strays of .", |slot| HashSum::Strays(slot.into())),
-            ("lengths of ", |slot| HashSum::Lengths(slot.into())),
-            ("filled of ", |slot| HashSum::Filled(slot.into())),
-            ("nulls of ", |slot| HashSum::Nulls(slot.into())),
             ("back by ", |slot| HashSum::Backward(slot.into())),
             ("by ", |slot| HashSum::Forward(slot.into())),
             ("back beside ", |slots| HashSum::BesideBack(slots.into())),
@@ -318,17 +270,6 @@ impl FromStr for HashSum {
             "heads" => return Ok(Self::Heads),
             "gaps of holders" => return Ok(Self::HolderGaps),
             _ => {}
-        }
-        if let Some(rest) = text.strip_prefix(EXCEPT) {
-            // Names may contain what stands between them.
-            let ends = rest.match_indices(BUT).map(|it| it.0);
-            let mut sums = ends.filter_map(|end| {
-                let sum: Self = rest[end + BUT.len()..].parse().ok()?;
-                let is_plain = sum.exception().is_none();
-                is_plain.then(|| Self::Except(rest[..end].into(), sum.into()))
-            });
-            let found = sums.next();
-            return found.ok_or_else(|| format!("`{text}` has no sum behind its exception"));
         }
         let found = forms.iter().find_map(|(start, make)| {
             let name = text.strip_prefix(start)?;
@@ -412,25 +353,11 @@ mod tests {
             "rings of .parent",
             "strays of .parent",
             "gaps of holders",
-            "lengths of Graph.nodes",
-            "filled of Graph.rows",
-            "nulls of Graph.rows",
-            "beside Graph.nodes[i]&first[i]",
-            "back beside Graph.nodes[i]&rows[i][*]",
-            "except Tree.nil: back by .parent",
-            "except static:NIL: all",
-            "except A: B.nil: to Tree.root",
         ] {
             assert_eq!(text.parse::<HashSum>().unwrap().to_string(), text);
         }
         assert!("in=3".parse::<Degree>().is_err());
-        for text in [
-            "about .next",
-            "except Tree.nil: .next",
-            "except A: except B: all",
-        ] {
-            assert!(text.parse::<HashSum>().is_err());
-        }
+        assert!("about .next".parse::<HashSum>().is_err());
     }
 
     #[test]

@@ -26,44 +26,14 @@ const OF_AN_OBJECT: i64 = 1 << 30;
 
 impl Learnable for HashSum {
     fn find(learnt: &Relations<Self>) -> Vec<Relation<Self>> {
-        let (except, plain): (Vec<&Self>, Vec<&Self>) = learnt
+        let (pairs, sums): (Vec<&Self>, Vec<&Self>) = learnt
             .terms()
             .into_iter()
-            .partition(|term| term.exception().is_some());
-        let (pairs, sums): (Vec<&Self>, Vec<&Self>) =
-            plain.into_iter().partition(|term| term.is_of_pairs());
-        // Places of arrays are no objects.
-        let (places, objects): (Vec<&Self>, Vec<&Self>) =
-            sums.into_iter().partition(|term| term.is_parallel());
-        let mut found = search(learnt, objects);
-        found.extend(search(learnt, places));
+            .partition(|term| term.is_of_pairs());
+        let mut found = search(learnt, sums);
         found.extend(search(learnt, pairs));
-        let exceptions = except.iter().filter_map(|it| it.exception());
-        let exceptions: BTreeSet<&SlotName> = exceptions.map(|it| it.0).collect();
-        for name in exceptions {
-            found.extend(search_without(learnt, name));
-        }
         found
     }
-}
-
-/// Returns matchings of the sums with one exception: what would be found if there were no others.
-fn search_without(learnt: &Relations<HashSum>, name: &SlotName) -> Vec<Relation<HashSum>> {
-    let without = learnt.of_terms(|term| {
-        let (exception, sum) = term.exception()?;
-        (exception == name).then(|| sum.clone())
-    });
-    let (pairs, objects): (Vec<&HashSum>, Vec<&HashSum>) = without
-        .terms()
-        .into_iter()
-        .partition(|term| term.is_of_pairs());
-    let mut found = search(&without, objects);
-    found.extend(search(&without, pairs));
-    let wrapped = |relation: Relation<HashSum>| {
-        let terms = relation.terms.into_iter();
-        Relation::of(terms.map(|(sum, it)| (HashSum::Except(name.clone(), sum.into()), it)))
-    };
-    found.into_iter().map(wrapped).collect()
 }
 
 /// Returns matchings of some of these sums, of which none follows from the others.
@@ -76,7 +46,6 @@ fn search(learnt: &Relations<HashSum>, mut terms: Vec<&HashSum>) -> Vec<Relation
         HashSum::Gaps(_) => true,
         HashSum::Rings(slot) | HashSum::Strays(slot) => has_chains(learnt, term, Some(slot)),
         HashSum::HolderGaps => has_chains(learnt, term, None),
-        HashSum::Nulls(slot) => is_often(learnt, &HashSum::Filled(slot.clone())),
         _ => false,
     });
     let mut chosen: Vec<_> = never
@@ -189,15 +158,6 @@ fn has_chains(learnt: &Relations<HashSum>, walked: &HashSum, slot: Option<&SlotN
     chained.len() >= ENOUGH_POINTS && chained.iter().sum::<i64>() >= ENOUGH_OBJECTS
 }
 
-/// Returns whether there was enough of something to believe what was always so of it.
-fn is_often(learnt: &Relations<HashSum>, term: &HashSum) -> bool {
-    let seen = learnt
-        .kept()
-        .map(|point| number(point, term) / OF_AN_OBJECT);
-    let seen: Vec<i64> = seen.filter(|&it| it > 0).collect();
-    seen.len() >= ENOUGH_POINTS && seen.iter().sum::<i64>() >= ENOUGH_OBJECTS
-}
-
 /// Returns the same about pairs the other way round.
 fn mirrored(terms: &Point<HashSum>) -> Point<HashSum> {
     let mirrored = |(term, &times): (&HashSum, &i64)| {
@@ -299,12 +259,6 @@ pub(super) fn is_measured(relation: &Relation<HashSum>, measure: &Measure) -> bo
     };
     relation.terms.keys().all(|term| match term {
         HashSum::Objects | HashSum::Heads => true,
-        HashSum::Beside(Referrer::Other(slots)) | HashSum::BesideBack(Referrer::Other(slots))
-            if slots.indexed().is_some() =>
-        {
-            let first = slots.indexed().map(HashSum::Lengths);
-            first.is_some_and(|it| measure.matches.contains_key(&it))
-        }
         HashSum::Forward(slot)
         | HashSum::Backward(slot)
         | HashSum::Beside(slot)
@@ -318,13 +272,9 @@ pub(super) fn is_measured(relation: &Relation<HashSum>, measure: &Measure) -> bo
         | HashSum::Length(slot)
         | HashSum::HeadLength(slot)
         | HashSum::Gaps(slot) => is_read(&own(slot)),
-        HashSum::Rings(_)
-        | HashSum::Strays(_)
-        | HashSum::HolderGaps
-        | HashSum::Lengths(_)
-        | HashSum::Filled(_)
-        | HashSum::Nulls(_)
-        | HashSum::Except(..) => measure.matches.contains_key(term),
+        HashSum::Rings(_) | HashSum::Strays(_) | HashSum::HolderGaps => {
+            measure.matches.contains_key(term)
+        }
     })
 }
 

@@ -145,14 +145,8 @@ fn measure_with<T: Traceable>(
     let backbones = Backbones::find(summary, classes, &ids);
     let (degrees, sums) = count(&backbones);
     let mut measures = measure(summary, classes, &ids, &backbones, &degrees, Some(&sums));
-    walk(
-        view,
-        summary,
-        &backbones,
-        &ids,
-        &mut measures,
-        sums::number,
-        |class| walks::instances(view, class),
-    );
+    walk(view, &backbones, &ids, &mut measures, |class| {
+        walks::instances(view, class)
+    });
     measures
 }

@@ -7,13 +7,12 @@ use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Reached, Search, named};
 use heaphound_heap::trace::Traceable;
 
-use super::sentinel::Suspect;
 use super::{
     Backbones, Broken, Count, Degree, HashSum, Metric, Referrer, Relation, Side, Violation,
 };
-use super::{measure_view, sums, walks};
+use super::{sums, walks};
 use crate::slot::{SlotIds, SlotName};
-use crate::summary::{live, summarize};
+use crate::summary::live;
 
 /// The most objects that a finding shows for each thing that is wrong.
 const MOST_OFFENDERS: usize = 3;
@@ -106,20 +105,10 @@ pub fn offenders<T: Traceable>(
             ..
         } => having(view, backbones, place, *degree),
         Broken::Degree { .. } => Vec::new(),
-        Broken::Match { relation, .. }
-            if relation.terms.keys().any(|it| it.exception().is_some()) =>
-        {
-            let (objects, pairs) = without_sentinels(view, backbones, place, relation);
-            match relation.terms.keys().any(HashSum::is_of_pairs) {
-                true => return most_common(pairs, limit),
-                false => objects,
-            }
-        }
         Broken::Match { relation, .. } if relation.terms.keys().any(HashSum::is_of_pairs) => {
             let (pairs, seen_by) = sums::unmatched(view, backbones, place, &relation.terms);
-            let is_beside = |it: &HashSum| {
-                matches!(it, HashSum::Beside(_) | HashSum::BesideBack(_)) && !it.is_parallel()
-            };
+            let is_beside =
+                |it: &HashSum| matches!(it, HashSum::Beside(_) | HashSum::BesideBack(_));
             return match relation.terms.keys().any(is_beside) {
                 true => most_involved(&pairs, &seen_by, limit),
                 false => most_common(pairs, limit),
@@ -128,8 +117,7 @@ pub fn offenders<T: Traceable>(
         Broken::Match { relation, .. } => {
             let defects = sums::defects(view, backbones, place, &relation.terms);
             let walked = walks::in_relation(view, backbones, place, relation);
-            let parallel = sums::parallel_defects(view, backbones, &relation.terms);
-            defects.into_keys().chain(walked).chain(parallel).collect()
+            defects.into_keys().chain(walked).collect()
         }
         Broken::Relation { relation, .. } => match full_slot(relation) {
             Some(slot) => {
@@ -143,31 +131,6 @@ pub fn offenders<T: Traceable>(
     };
     found.truncate(limit);
     found
-}
-
-/// Objects for which a relation does not hold, and pairs of objects.
-type Unmatched<O> = (Vec<O>, Vec<(O, O)>);
-
-/// Returns the objects and the pairs for which a relation that leaves out sentinels does not hold.
-fn without_sentinels<T: Traceable>(
-    view: &T,
-    backbones: &Backbones,
-    place: usize,
-    relation: &Relation<HashSum>,
-) -> Unmatched<T::Object> {
-    let ids = SlotIds::new(view.classes());
-    let measures = measure_view(view);
-    let name = &view.class(backbones.list()[place].class).name;
-    let Some(place) = measures.iter().position(|it| it.class == *name) else {
-        return Default::default();
-    };
-    let summary = summarize(view);
-    let backbones = Backbones::find(&summary, view.classes(), &ids);
-    let instances = |class| walks::instances(view, class);
-    let suspect = Suspect::find(
-        view, &summary, &backbones, &ids, &measures, place, instances,
-    );
-    suspect.map_or_else(Default::default, |it| it.unmatched(view, &relation.terms))
 }
 
 /// Returns the slot of which a relation says that all objects have it.

@@ -158,22 +158,6 @@ impl<T: Learnable> Relations<T> {
         self.basis.iter().chain(&self.confirming)
     }
 
-    /// Returns the same of some terms alone, under other names.
-    pub(super) fn of_terms(&self, name: impl Fn(&T) -> Option<T>) -> Self {
-        let point = |point: &Point<T>| -> Point<T> {
-            let terms = point.iter();
-            terms
-                .filter_map(|(term, &it)| Some((name(term)?, it)))
-                .collect()
-        };
-        Self {
-            hold: Vec::new(),
-            counted: BTreeSet::new(),
-            basis: self.basis.iter().map(point).collect(),
-            confirming: self.confirming.iter().map(point).collect(),
-        }
-    }
-
     /// Returns points of which all others are sums.
     pub(super) fn basis(&self) -> &[Point<T>] {
         &self.basis
@@ -436,25 +420,11 @@ impl<T: Clone + Ord + fmt::Display> Relation<T> {
 impl<T: fmt::Display> fmt::Display for Relation<T> {
     /// `.next + List.head = instances`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names: Vec<String> = self.terms.keys().map(T::to_string).collect();
-        // An exception that all have is told once.
-        let exception = names.first().and_then(|it| {
-            let rest = it.strip_prefix("except ")?;
-            Some(it[..it.len() - rest.len() + rest.find(": ")? + 2].to_string())
-        });
-        let exception = exception.filter(|it| names.iter().all(|name| name.starts_with(it)));
-        if let Some(it) = exception {
-            names
-                .iter_mut()
-                .for_each(|name| drop(name.drain(..it.len())));
-            f.write_str(&it)?;
-        }
         let side = |sign: i64| {
-            let terms = names.iter().zip(self.terms.values());
-            let terms = terms.filter(|it| it.1 * sign > 0);
+            let terms = self.terms.iter().filter(|it| it.1 * sign > 0);
             let terms: Vec<String> = terms
                 .map(|(name, times)| match times.abs() {
-                    1 => name.clone(),
+                    1 => name.to_string(),
                     times => format!("{times}·{name}"),
                 })
                 .collect();

@@ -26,11 +26,9 @@ use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::Place;
 use heaphound_heap::{ClassInfo, FieldKind};
 
-use super::parallel::{Beside, Group};
-use super::walks::instances;
 use super::{Backbone, Backbones, HashSum, Referrer, Role};
 use crate::slot::{SlotId, SlotIds, SlotName};
-use crate::summary::{live, on_threads, summarize};
+use crate::summary::{live, on_threads};
 
 /// A slot of a class, or the elements of the arrays that it refers to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -219,7 +217,7 @@ fn finish<T: Traceable>(
 }
 
 /// Returns a number for an object: the same in every process, unlike that of a map.
-pub fn number(object: impl Hash) -> u64 {
+pub(super) fn number(object: impl Hash) -> u64 {
     FixedState::default().hash_one(object)
 }
 
@@ -517,21 +515,7 @@ pub(super) fn unmatched<T: Traceable>(
     let mut times_of: HashMap<Link, (i64, i64), FixedState> = HashMap::default();
     let walk = Walk::new(view, backbones);
     let objects = live(view, 1);
-    let parallel = match terms.keys().any(HashSum::is_parallel) {
-        true => groups(view, backbones),
-        false => Vec::new(),
-    };
-    let times = |sum: HashSum| terms.get(&sum).copied().unwrap_or(0);
     let mut for_each_pair = |f: &mut dyn FnMut(T::Object, Pair<T>, i64)| {
-        for (group, objects) in &parallel {
-            group.read(view, objects, |by, seen| {
-                if let Beside::Pair(name, from, to) = seen {
-                    let name = Referrer::Other(name);
-                    f(by, (from, to), times(HashSum::Beside(name.clone())));
-                    f(by, (to, from), times(HashSum::BesideBack(name)));
-                }
-            });
-        }
         for &object in &objects {
             walk.object(object, &mut |seen| {
                 if let Seen::Pair {
@@ -543,9 +527,10 @@ pub(super) fn unmatched<T: Traceable>(
                 } = seen
                     && backbones.list()[place].family == own.family
                 {
-                    let &mut (forth, back) = times_of
-                        .entry(link)
-                        .or_insert_with(|| names.pairs(link, own).map(times).into());
+                    let &mut (forth, back) = times_of.entry(link).or_insert_with(|| {
+                        let times = |sum: HashSum| terms.get(&sum).copied().unwrap_or(0);
+                        names.pairs(link, own).map(times).into()
+                    });
                     f(by, (from, to), forth);
                     f(by, (to, from), back);
                 }
@@ -564,31 +549,6 @@ pub(super) fn unmatched<T: Traceable>(
     (pairs.into_keys().collect(), seen_by)
 }
 
-/// Returns the objects with several arrays for which a sum of sums does not add up.
-pub(super) fn parallel_defects<T: Traceable>(
-    view: &T,
-    backbones: &Backbones,
-    terms: &BTreeMap<HashSum, i64>,
-) -> Vec<T::Object> {
-    if !terms.keys().any(HashSum::is_parallel) {
-        return Vec::new();
-    }
-    let groups = groups(view, backbones).into_iter();
-    let defects = groups.flat_map(|(group, objects)| group.defects(view, &objects, terms));
-    defects.collect()
-}
-
-/// Returns the classes of objects with several arrays, each with its objects.
-fn groups<T: Traceable>(view: &T, backbones: &Backbones) -> Vec<(Group, Vec<T::Object>)> {
-    let ids = SlotIds::new(view.classes());
-    let groups = Group::find(&summarize(view), view.classes(), &ids, backbones);
-    let with_objects = |group: Group| {
-        let objects = instances(view, group.class);
-        (group, objects)
-    };
-    groups.into_iter().map(with_objects).collect()
-}
-
 type Pair<T> = (
     <T as heaphound_heap::view::HeapView>::Object,
     <T as heaphound_heap::view::HeapView>::Object,
@@ -596,7 +556,7 @@ type Pair<T> = (
 
 /// Returns whether a class is the one of its family that has the sums of pairs: the backbone whose name comes
 /// first.
-pub(super) fn leads(place: usize, backbones: &Backbones, classes: &[ClassInfo]) -> bool {
+fn leads(place: usize, backbones: &Backbones, classes: &[ClassInfo]) -> bool {
     let own = &backbones.list()[place];
     let family = backbones.list().iter().filter(|it| it.family == own.family);
     let first = family.min_by_key(|it| (it.role, &classes[it.class.0 as usize - 1].name, it.class));

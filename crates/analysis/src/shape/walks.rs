@@ -22,45 +22,22 @@ use heaphound_heap::trace::{Traceable, Visits};
 use heaphound_heap::view::Place;
 use heaphound_heap::{ClassId, FieldKind};
 
-use super::parallel::Group;
-use super::sentinel::Suspect;
-use super::sums::number as numbered;
+use super::sums::number;
 use super::{Backbones, HashSum, Measure, Referrer, Relation, Role, SumCounters};
 use super::{matching, measure_view};
 use crate::slot::{SlotId, SlotIds};
-use crate::summary::{Summary, live};
+use crate::summary::live;
 
 /// Adds sums of objects that are on rings, and of strays, to each measure of a view, for slots where they are
-/// looked for, of what is at the same place of several arrays, and of what is true but of sentinels. `instances` lists the live objects of a class; `number` is
-/// that of an object in the sums that are there.
+/// looked for. `instances` lists the live objects of a class.
 pub fn walk<T: Traceable>(
     view: &T,
-    summary: &Summary,
     backbones: &Backbones,
     ids: &SlotIds,
     measures: &mut [Measure],
-    number: impl Fn(T::Object) -> u64,
     mut instances: impl FnMut(ClassId) -> Vec<T::Object>,
 ) {
-    for group in Group::find(summary, view.classes(), ids, backbones) {
-        let sums = group.sums(view, &instances(group.class), &number);
-        measures[group.place]
-            .matches
-            .extend(sums.into_iter().flatten());
-    }
     for place in 0..measures.len() {
-        let suspect = Suspect::find(
-            view,
-            summary,
-            backbones,
-            ids,
-            measures,
-            place,
-            &mut instances,
-        );
-        let sums = suspect.map(|it| it.sums(view, &number));
-        // They are none of those that are looked at here.
-        measures[place].matches.extend(sums.into_iter().flatten());
         let slots = slots_in_question(view, backbones, ids, measures, place);
         if slots.is_empty() {
             continue;
@@ -71,7 +48,7 @@ pub fn walk<T: Traceable>(
         let mut add = |sum: HashSum, objects: Vec<T::Object>| {
             let hashes = objects.into_iter();
             // Collectors hash addresses. So that no other sum is ever the same, here or there, this is another hash.
-            let hashes = hashes.map(|it| SumCounters::hash(!numbered(it)));
+            let hashes = hashes.map(|it| SumCounters::hash(!number(it)));
             // Two slots may have the same name.
             let all = measures[place].matches.entry(sum).or_default();
             *all = hashes.fold(*all, u64::wrapping_add);
@@ -93,7 +70,7 @@ pub fn walk<T: Traceable>(
 }
 
 /// Returns the slots of a class that are followed.
-pub(super) fn slots_in_question<T: Traceable>(
+fn slots_in_question<T: Traceable>(
     view: &T,
     backbones: &Backbones,
     ids: &SlotIds,

@@ -6,7 +6,6 @@ mod export;
 mod profile;
 mod shape;
 mod shape_alarms;
-mod shape_beside;
 mod shape_relations;
 mod shape_walks;
 mod structures;

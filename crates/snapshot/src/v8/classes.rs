@@ -20,8 +20,6 @@ pub const DETACHED: &str = "Detached";
 pub const SYSTEM: &str = "(system)";
 /// V8 calls its own classes so.
 const OF_SYSTEM: &str = "system / ";
-/// V8 says of such arrays that they are code, because code makes them.
-const CONSTANT_ELEMENTS: &str = "(constant elements)";
 /// Node says of its own native objects that are held weakly that they are detached. They are no nodes of a document.
 const OF_NODE: &str = "Node / ";
 /// Chrome called detached nodes so, before it gave them a state.
@@ -147,8 +145,6 @@ impl Finder<'_> {
         let (sort, name) = match of_kind {
             NodeKind::Closure => (Sort::Function, "Function".into()),
             NodeKind::RegExp => (Sort::RegExp, "RegExp".into()),
-            // What an array has for elements that was written as `[1, 2]`, until somebody changes it.
-            NodeKind::Code if text == CONSTANT_ELEMENTS => (Sort::Array, "(array)".into()),
             NodeKind::Code if !is_system => (Sort::Code, "(compiled code)".into()),
             NodeKind::Array => (Sort::Array, "(array)".into()),
             NodeKind::String => (Sort::String, "(string)".into()),

@@ -39,7 +39,7 @@ random:
 soak:
     bash .ci/nightly --show soak
 
-# Fuzzes a target of fuzz/ (text, binary, hprof, v8, deal_syntax, deal_answers, names, profile) for so many seconds; cargo-fuzz runs them too.
+# Fuzzes a target of fuzz/ (text, binary, hprof, v8, deal_syntax, deal_answers, names, profile, baseline) for so many seconds; cargo-fuzz runs them too.
 fuzz TARGET SECONDS="300":
     FUZZ_SECONDS={{SECONDS}} bash .ci/nightly --show fuzz_target {{TARGET}}
 

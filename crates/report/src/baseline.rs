@@ -300,6 +300,7 @@ fn entry(
         true => u64::from_str_radix(digits, 16).expect("sixteen digits"),
         false => {
             let span = table.get("fingerprint").and_then(Item::span);
+            let digits = digits.escape_debug();
             let message = format!("`{digits}` is no fingerprint: sixteen digits, 0-9 and a-f");
             return Err(bad(span, message));
         }

@@ -176,6 +176,11 @@ fn what_is_wrong_in_a_baseline_is_told_with_its_line() {
         "version = 1\n[[known]]\nkind = 'a'\nfingerprint = '123'\n",
         expect!["4: `123` is no fingerprint: sixteen digits, 0-9 and a-f"],
     );
+    // A message is one line, whatever the file says.
+    check_bad(
+        "version = 1\n[[known]]\nfingerprint = \"a\\nerror: \\u001b[31mb\"\n",
+        expect![[r"3: `a\nerror: \u{1b}[31mb` is no fingerprint: sixteen digits, 0-9 and a-f"]],
+    );
     check_bad(
         "version = 1\n[[known]]\nfingerprint = '5afe7fd7ad75b68a'\nreason = 5\n",
         expect!["4: `reason` should be a text"],

@@ -1,5 +1,7 @@
 //! The program that runs the experiments, as far as it takes no time.
 
+mod pages;
+
 use std::process::{Command, Output};
 
 use expect_test::expect;

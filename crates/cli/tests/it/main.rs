@@ -16,6 +16,7 @@ mod folder;
 mod grow;
 mod grow_bed;
 mod guide;
+mod held_out;
 mod hostile;
 mod html;
 mod jdk;

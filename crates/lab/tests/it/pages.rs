@@ -31,6 +31,7 @@ fn each_page_of_measurements_says_how_it_was_made() {
             "heaphound lab ",
             "just ",
             "cargo run ",
+            "cargo test ",
             "bash ",
             "callgrind ",
         ];

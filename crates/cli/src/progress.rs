@@ -29,7 +29,7 @@ impl Progress {
         }
     }
 
-    /// Tells what a person may not have meant, unless `--quiet` is given.
+    /// Prints a note about what a person may not have meant, unless `--quiet` is given.
     pub fn remark(&self, remark: &str) {
         if !self.quiet {
             eprintln!("note: {remark}");

@@ -104,7 +104,7 @@ struct Log {
 #[serde(rename_all = "camelCase")]
 struct Run {
     tool: Tool,
-    /// Tells apart the results of several commands that are collected together.
+    /// Distinguishes the results of several commands that are collected together.
     automation_details: Id,
     invocations: [Invocation; 1],
     artifacts: [Artifact; 1],

@@ -83,7 +83,7 @@ fn put_id(out: &mut Vec<u8>, id: u64, id_bytes: usize) {
 }
 
 impl Hprof {
-    /// A dump of that version (`1.0.2`), with ids of so many bytes.
+    /// A dump of that version (`1.0.2`), with ids of `id_bytes` bytes.
     pub fn new(version: &str, id_bytes: usize) -> Self {
         let mut bytes = format!("JAVA PROFILE {version}\0").into_bytes();
         bytes.extend((id_bytes as u32).to_be_bytes());

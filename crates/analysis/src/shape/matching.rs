@@ -173,7 +173,7 @@ fn mirrored(terms: &Point<HashSum>) -> Point<HashSum> {
     terms.iter().map(mirrored).collect()
 }
 
-/// Calls `f` with all sums of so many of `count` terms, each added or subtracted, the first added.
+/// Calls `f` with all sums of `size` of `count` terms, each added or subtracted, the first added.
 fn for_each_sum(count: usize, size: usize, f: &mut impl FnMut(&[(usize, i64)])) {
     fn next(
         count: usize,

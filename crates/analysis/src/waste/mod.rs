@@ -62,7 +62,7 @@ const NO_VALUES: &str = "the file has no plain data";
 /// The most places that are listed of a row.
 const MOST_PLACES: usize = 3;
 
-/// Returns all sorts of waste of a heap; of each, so many rows.
+/// Returns all sorts of waste of a heap; of each, at most `most` rows.
 pub fn waste(heap: &Snapshot, dominators: &Dominators, most: usize) -> Vec<Section> {
     let mut drafts = vec![
         texts::find(heap, dominators),

@@ -137,7 +137,7 @@ fn info_of(heap: &Snapshot, args: &Args) -> Result<Info, Problem> {
     })
 }
 
-/// Tells classes of one name apart, by their order.
+/// Distinguishes classes of one name by their order.
 fn number_names(classes: &mut [(ClassId, Class)]) {
     let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
     for (_, class) in &*classes {

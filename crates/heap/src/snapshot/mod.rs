@@ -281,7 +281,7 @@ impl Snapshot {
         }
     }
 
-    /// The text that an object has in an array, or its first so many units.
+    /// The text that an object has in an array, or its first `most` units.
     fn text_elsewhere(&self, object: ObjectId, place: TextPlace, most: usize) -> Option<String> {
         let array = self.slot(object, place.array as usize)?;
         let class = self.class(self.class_of(array));

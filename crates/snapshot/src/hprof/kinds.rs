@@ -43,7 +43,7 @@ impl Type {
         place.expect("references are no primitives")
     }
 
-    /// Bytes that a value takes in a file whose ids have so many.
+    /// Bytes that a value takes in a file whose ids have `id_bytes`.
     pub fn bytes(self, id_bytes: usize) -> usize {
         match self {
             Self::Object => id_bytes,

@@ -258,7 +258,7 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Notes that so many bytes of data follow.
+    /// Notes how many bytes of data follow.
     #[inline]
     fn pass(&mut self, bytes: u64, inside: Inside) -> Result<(), Stop> {
         if bytes > self.window.left() {

@@ -55,7 +55,7 @@ impl<'i> Window<'i> {
         self.buffer[..self.filled].get(self.at..)?.first_chunk()
     }
 
-    /// The next bytes, which stay the next; None if there are not so many.
+    /// The next bytes, which stay the next; None if there are fewer.
     #[inline]
     pub fn peek(&mut self, bytes: usize) -> io::Result<Option<&[u8]>> {
         if self.at + bytes > self.filled && !self.fill(bytes)? {
@@ -64,7 +64,7 @@ impl<'i> Window<'i> {
         Ok(self.buffer.get(self.at..self.at + bytes))
     }
 
-    /// The next bytes; None if there are not so many.
+    /// The next bytes; None if there are fewer.
     #[inline]
     pub fn take(&mut self, bytes: usize) -> io::Result<Option<&[u8]>> {
         if self.at + bytes > self.filled && !self.fill(bytes)? {
@@ -82,7 +82,7 @@ impl<'i> Window<'i> {
         self.at += bytes as usize;
     }
 
-    /// Reads on, so that the buffer holds at least so many bytes. Returns false if there are fewer.
+    /// Reads on until the buffer holds at least `bytes` bytes. Returns false if the file has fewer.
     #[cold]
     fn fill(&mut self, bytes: usize) -> io::Result<bool> {
         let position = self.position();

@@ -34,7 +34,7 @@ const SMALL: &[u8] = b"smi number";
 /// The first classes are interfaces.
 const INTERFACES: u32 = 2;
 
-/// Makes a heap of the graph in a file of so many bytes. Without `values`, strings have no text, but for names.
+/// Makes a heap of the graph in a file of `bytes` bytes. Without `values`, strings have no text, but for names.
 pub fn build(meta: &Meta, mut graph: Graph, bytes: u64, values: bool) -> Result<Snapshot, String> {
     let starts = starts(&graph);
     let detached = graph.detached(meta, &starts);

@@ -12,7 +12,7 @@ use crate::budget::Budget;
 
 /// V8 writes no more characters of a string, in units of UTF-16.
 const MOST_CHARACTERS: usize = 1024;
-/// Bytes of a string object before its characters, and at least so many.
+/// Bytes of a string object before its characters; small ones have fewer.
 const STRING_HEADER: usize = 16;
 const SMALL_HEADER: usize = 12;
 

@@ -64,7 +64,7 @@ impl<'p, R: Read> Tokens<'p, R> {
         self.before + self.at as u64
     }
 
-    /// Reads on, until the window has so many bytes or the text is over.
+    /// Reads on until the window has `wanted` bytes or the text ends.
     fn fill(&mut self, wanted: usize) -> Parsed<()> {
         self.window.copy_within(self.at..self.end, 0);
         self.before += self.at as u64;

@@ -57,7 +57,7 @@ fn churn(m: &mut Mutator<'_>, each: Each<'_>) {
     rounds(m, each, |m, _| write_and_forget(m, 1_000));
 }
 
-/// A ring of so many places that gets some records each round.
+/// A ring of `places` places that gets some records each round.
 fn ring(m: &mut Mutator<'_>, each: Each<'_>, places: usize, records: impl Fn(u64) -> u64) {
     let mut m = m.scope();
     let items = m.alloc_refs::<Record>(places).expect("room");

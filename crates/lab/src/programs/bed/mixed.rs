@@ -29,7 +29,7 @@ enum Habit {
     Replaces { records: u64, each: u64 },
     /// As many come as go, about.
     Jitters { records: u64, by: u64 },
-    /// It is filled, and emptied after so many rounds.
+    /// It is filled, and emptied after this number of rounds.
     Empties { each: u64, after: u64 },
     /// It is filled in the first rounds, and then full.
     Fills { each: u64, rounds: u64 },
@@ -67,7 +67,7 @@ const OF_TENANT: [(&str, &str); 3] = [("data", "HashTable"), ("notes", "List"), 
 const TENANTS: usize = 3;
 
 impl Mixed {
-    /// Returns a program that leaks in so many containers, at most, and runs for so many rounds.
+    /// Returns a program that leaks in at most `leaks` containers and runs for `rounds` rounds.
     pub fn new(seed: u64, leaks: usize, rounds: u64) -> Self {
         let mut dice = Random::new(seed + 1);
         for _ in 0..8 {

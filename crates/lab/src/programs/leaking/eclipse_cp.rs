@@ -45,7 +45,7 @@ struct Cached {
 }
 
 const LABELS: usize = 200;
-/// Every so many iterations all labels are read.
+/// Iterations between two readings of all labels.
 const LABELS_READ: u64 = 5;
 
 pub(super) fn run(m: &mut Mutator<'_>, work: &Work<'_>, each: Each<'_>) -> Result<(), Death> {

@@ -44,7 +44,7 @@ struct DiffNode {
 const CHILDREN: usize = 4;
 /// The longest content of a file.
 const CONTENT: usize = 600;
-/// Every so many comparisons the history is read.
+/// Comparisons between two readings of the history.
 const READ: u64 = 8;
 
 pub(super) fn run(m: &mut Mutator<'_>, work: &Work<'_>, each: Each<'_>) -> Result<(), Death> {
@@ -85,7 +85,7 @@ impl NavigationHistory {
     }
 }
 
-/// Makes a tree of so many nodes.
+/// Makes a tree of `nodes` nodes.
 fn tree<'a>(
     m: &mut Mutator<'a>,
     nodes: usize,

@@ -43,7 +43,7 @@ struct Orderline {
 const LINES: usize = 6;
 /// Bytes of a text.
 const ITEM: usize = 250;
-/// A report is made every so many iterations.
+/// Iterations between two reports.
 const REPORT: u64 = 40;
 /// Iterations of the first phase.
 const PHASE: u64 = 121;

@@ -5,7 +5,7 @@ use crate::programs::Random;
 /// Names that sources choose from, beside those of their classes.
 const WORDS: u64 = 2_000;
 
-/// Returns the texts of so many files.
+/// Returns the texts of `files` files.
 pub(super) fn make_up(files: usize) -> Vec<String> {
     let mut author = Author {
         random: Random::new(13),

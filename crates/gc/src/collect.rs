@@ -537,7 +537,7 @@ impl HeapInner {
         self.settle_weak(self.ground(&traces), &mut live.marked);
         self.settle_tables(self.ground(&traces), is_repeat);
         if self.pruned_instead_of_dead().is_some() {
-            self.withhold_doomed(self.ground(&traces));
+            self.withhold_finalizers(self.ground(&traces));
         }
         if let Some(summary) = counts.summary {
             live.slots = self.slot_ids();
@@ -643,6 +643,9 @@ impl HeapInner {
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
         self.names.follow(&mut now);
         self.bury_samples(ground);
+        if self.pruned_instead_of_dead().is_some() {
+            self.withhold_remains(ground);
+        }
         let watched = &mut self.watched.lock().unwrap().old;
         let mut pending = self.pending.lock().unwrap();
         watched.droppables.retain(|&raw| {

@@ -23,7 +23,7 @@ use crate::heap::HeapInner;
 use crate::raw::marking::counters::{Beside, ClassCounter, Counter, Counts, Setup, Shown};
 use crate::raw::marking::mark::{Ground, Marked, Start, Visitor, mark};
 use crate::raw::marking::marker::{Ageing, Doom, Marker, SeriesMark, tags_matter};
-use crate::raw::marking::sieve::{self, Frontier, Mesh, NEVER, Sieve, Sifting};
+use crate::raw::marking::sieve::{self, Frontier, Mesh, NEVER, Revived, Sieve, Sifting};
 use crate::raw::marking::stale_counter::StaleCounter;
 use crate::raw::marking::summary_counter::Summing;
 use crate::raw::marking::weak::{self, Waiting};
@@ -283,26 +283,35 @@ impl HeapInner {
     /// Marks what has another life until its finalizer has run. Nobody counts.
     pub(crate) fn mark_finalizable(&self, ground: Ground<'_>, objects: Vec<Raw>) -> Marked {
         match self.config.pruning {
-            None => self.mark_revived(ground, ground.epoch, objects),
+            None => self.mark_revived::<(), _>(ground, ground.epoch, objects).0,
             Some(_) => {
                 // A finalizer uses its object, and may keep it; what hangs on it has its tags as all else.
                 objects.iter().for_each(|&raw| self.refresh(raw));
-                self.mark_revived(ground, Ageing::<true>::new(ground.epoch, None), objects)
+                let marker = Ageing::<true>::new(ground.epoch, None);
+                if self.pruned_instead_of_dead().is_none() {
+                    return self.mark_revived::<(), _>(ground, marker, objects).0;
+                }
+                let (marked, met) = self.mark_revived::<Revived, _>(ground, marker, objects);
+                // Without pruning they could be reached from elsewhere, too, and would outlive whoever has led to them.
+                let pruned = met.into_iter().flat_map(|it| it.pruned);
+                self.pruning.add_tainted(sieve::taint(ground, pruned));
+                marked
             }
         }
     }
 
-    fn mark_revived<M: CollectionMarker>(
+    /// Returns what was marked, and who has watched.
+    fn mark_revived<C: for<'h> Counter<'h>, M: CollectionMarker>(
         &self,
         ground: Ground<'_>,
         marker: M,
         objects: Vec<Raw>,
-    ) -> Marked {
+    ) -> (Marked, Vec<C>) {
         let setup = Setup::default();
-        let mut phases = Phases::<(), M>::new(self, ground, marker, &setup);
+        let mut phases = Phases::<C, M>::new(self, ground, marker, &setup);
         phases.drain(objects.into_iter().map(Start::from).collect());
         phases.waiting.finish(ground);
-        phases.marked
+        (phases.marked, phases.counters)
     }
 }
 

@@ -224,6 +224,9 @@ struct Progress {
     aged_at: u64,
     /// How often nothing was found while memory was exhausted.
     despair: u8,
+    /// How many collections have looked for something to choose, and how many have cut something.
+    looked: u64,
+    cut: u64,
     averted: Option<OutOfMemory>,
     /// Whether that was told.
     warned: bool,
@@ -346,6 +349,14 @@ impl<'h> PruningCheck<'h> {
     }
 }
 
+/// Whether the n-th collection that counts, or one that does not, is worth looking for candidates, which are stale by two or more. At an
+/// odd one objects grow from 0 to 1 only: nothing becomes a candidate, and what had been one was found at the collection before.
+/// What another reference held until now is found at the next. One that does not count comes where memory is short.
+fn staler_by_two(nth: Option<u64>) -> bool {
+    const { assert!(policy::MARGIN == 2) };
+    nth.is_none_or(|nth| nth.is_multiple_of(2))
+}
+
 impl Check for PruningCheck<'_> {
     fn needs(&mut self) -> Needs {
         let table = &self.heap.pruning;
@@ -358,14 +369,16 @@ impl Check for PruningCheck<'_> {
             table.noted.forget();
         }
         let sift = match state {
-            PruningState::Select => {
+            PruningState::Select if staler_by_two(nth) => {
                 let now = table.counted.load(Relaxed);
                 let uses = table.uses.lock().unwrap();
-                let mesh = self.options.policy.mesh(&uses, now, progress.despair);
-                let sift = match self.options.dry_run {
+                let policy = self.options.policy;
+                let (sift, mesh) = match (self.options.dry_run, progress.choice) {
+                    // What was chosen last time would be cut now. Other choices are by type, and say so at once.
+                    (true, Some(choice @ Choice::Level(_))) => (Sift::Measure, choice.mesh()),
                     // It tells where they are.
-                    true => Sift::Measure,
-                    false => self.options.policy.sift(),
+                    (true, _) => (Sift::Measure, policy.mesh(&uses, now, progress.despair)),
+                    (false, _) => (policy.sift(), policy.mesh(&uses, now, progress.despair)),
                 };
                 Some((sift, mesh))
             }
@@ -373,7 +386,7 @@ impl Check for PruningCheck<'_> {
                 let choice = progress.choice.take();
                 choice.map(|it| (Sift::Cut, it.mesh()))
             }
-            PruningState::Inactive | PruningState::Observe => None,
+            _ => None,
         };
         match nth.is_some() || sift.is_some() {
             true => Needs::staleness(Stale { nth, sift }),
@@ -409,14 +422,20 @@ impl PruningCheck<'_> {
         let choice = self.options.policy.choose(&candidates);
         let mut progress = self.heap.pruning.progress.lock().unwrap();
         progress.choice = choice;
+        progress.looked += 1;
         #[cfg(test)]
         progress.candidates.clone_from(&candidates);
         drop(progress);
-        if self.options.dry_run
-            && let Some(Choice::Type { edge, .. }) = choice
-            && let Some(it) = sifted.types.iter().find(|it| it.edge == edge)
-        {
-            let [source, target] = self.heap.class_names(edge);
+        if !self.options.dry_run {
+            return;
+        }
+        for it in &sifted.types {
+            match choice {
+                Some(Choice::Level(_)) => {}
+                Some(Choice::Type { edge, .. }) if edge == it.edge => {}
+                _ => continue,
+            }
+            let [source, target] = self.heap.class_names(it.edge);
             let mut pruned = Pruned::nothing_yet(source, target);
             pruned.add(it, counted.collection);
             receipt::would_prune(heap, &pruned, it, found);
@@ -435,6 +454,7 @@ impl PruningCheck<'_> {
         if sifted.types.is_empty() {
             return;
         }
+        progress.cut += 1;
         let nearly_full = || self.heap.nearly_full(counted);
         let averted = progress.averted.get_or_insert_with(nearly_full);
         if !std::mem::replace(&mut progress.warned, true) {
@@ -523,15 +543,23 @@ impl HeapInner {
         self.config.pruning.is_some_and(|it| it.strict)
     }
 
-    /// Sees to it that nothing happens to what was pruned: no finalizer is called, and nothing is dropped, so
-    /// that its external memory remains in use.
-    pub(crate) fn withhold_doomed(&self, ground: Ground<'_>) {
+    /// Sees to it that no finalizer is called of what was pruned.
+    pub(crate) fn withhold_finalizers(&self, ground: Ground<'_>) {
+        let watched = &mut self.watched.lock().unwrap().old;
+        let mut withheld = self.pruning.withheld.lock().unwrap();
+        let doomed = watched
+            .finalizers
+            .extract_if(.., |(raw, _)| is_doomed(ground, *raw));
+        let doomed = doomed.map(|(_, finalizer)| finalizer);
+        withheld.finalizers.extend(doomed);
+    }
+
+    /// Moves what was pruned and owns memory out of the heap, to be dropped with it: until then its external memory remains
+    /// in use, too. Not before finalizers have been found a second life: what they lead to stays whole.
+    pub(crate) fn withhold_remains(&self, ground: Ground<'_>) {
         let watched = &mut self.watched.lock().unwrap().old;
         let mut withheld = self.pruning.withheld.lock().unwrap();
         let doomed = |raw: &Raw| is_doomed(ground, *raw);
-        let finalizers = watched.finalizers.extract_if(.., |(raw, _)| doomed(raw));
-        let finalizers = finalizers.map(|(_, finalizer)| finalizer);
-        withheld.finalizers.extend(finalizers);
         let remains = watched.droppables.extract_if(.., |raw| doomed(raw));
         let remains = remains.filter_map(|raw| Remains::take(ground, raw));
         withheld.remains.extend(remains);
@@ -565,18 +593,36 @@ impl HeapInner {
         if options.forced.is_some() {
             return Ok(false);
         }
-        if self.note_exhausted(mutator, bytes) && options.refuses_first {
+        let is_first = self.note_exhausted(mutator, bytes);
+        if is_first && options.refuses_first {
             return Ok(false);
         }
         if options.dry_run {
+            // What would be cut is told at the latest now. One policy needs a look to find out what to look for.
+            for _ in 0..if is_first { 2 } else { 0 } {
+                self.collect_urgently(mutator, PruningState::Select)?;
+            }
             return Ok(false);
         }
-        self.pruning.progress.lock().unwrap().despair = 0;
+        let lock = || self.pruning.progress.lock().unwrap();
+        lock().despair = 0;
+        let cut = lock().cut;
         loop {
+            let looked = lock().looked;
             self.collect_urgently(mutator, PruningState::Select)?;
-            let mut progress = self.pruning.progress.lock().unwrap();
+            let mut progress = lock();
             if progress.choice.is_some() {
                 break;
+            }
+            if progress.cut > cut {
+                // For another thread, whose memory is exhausted, too.
+                drop(progress);
+                self.finish(mutator);
+                return Ok(true);
+            }
+            if progress.looked == looked {
+                // The collection has done what another thread wanted.
+                continue;
             }
             if progress.despair >= options.policy.patience() {
                 return Ok(false);
@@ -612,12 +658,12 @@ impl HeapInner {
             ..Request::new(Kind::Full, Cause::OutOfMemory)
         };
         let collected = self.collect_with(mutator.shared, request);
-        // If another thread has collected for it, that is as good.
-        self.pruning.progress.lock().unwrap().urgent = None;
-        match collected {
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.uncollected(0)),
+        // It has taken place, and has taken what was urgent: this, or what another thread has wanted since.
+        if collected.is_err() {
+            self.pruning.progress.lock().unwrap().urgent = None;
+            return Err(self.uncollected(0));
         }
+        Ok(())
     }
 
     /// The error that would have come, had nothing been pruned when memory was nearly full.

@@ -66,7 +66,7 @@ impl Uses {
 }
 
 /// How much staler than any that was used again: staleness is only about a logarithm.
-const MARGIN: u8 = 2;
+pub(super) const MARGIN: u8 = 2;
 
 /// What is so stale has not been used for 16 collections at least, however often it was before.
 const LONG: u8 = 5;

@@ -173,6 +173,15 @@ fn figures(collector: Collector, threads: usize) {
     assert_eq!(heap.stats().history.back().unwrap().marked_objects, 12);
 }
 
+#[test]
+fn candidates_are_looked_for_where_objects_can_become_stale_by_two() {
+    for nth in 1..1024u64 {
+        let becomes = (1..7).any(|staleness| nth.is_multiple_of(1 << staleness));
+        assert_eq!(staler_by_two(Some(nth)), becomes, "{nth}");
+    }
+    assert!(staler_by_two(None));
+}
+
 /// Numbers that look random.
 struct Dice(u64);
 

@@ -45,6 +45,39 @@ impl Visitor for Frontier {
     }
 }
 
+/// Watches what has another life until a finalizer has run, and lists what of it was doomed.
+#[derive(Default)]
+pub(crate) struct Revived {
+    pub(crate) pruned: Vec<Raw>,
+}
+
+impl Visitor for Revived {
+    type Tag = ();
+    type Edge = Start<()>;
+    type Source = ();
+    const READS: bool = false;
+    const ARRIVALS: bool = false;
+
+    #[inline]
+    fn object(&mut self, raw: Raw, word: Word, _: Trace, _: usize) {
+        if word.is_doomed() {
+            self.pruned.push(raw);
+        }
+    }
+}
+
+impl<'h> Counter<'h> for Revived {
+    const RIDDEN: bool = false;
+
+    fn fresh(_: Ground<'h>, _: &'h Setup) -> Self {
+        Self::default()
+    }
+
+    fn merge(_: Vec<Self>) -> Counts<'h> {
+        Counts::default()
+    }
+}
+
 /// Marks objects as tainted. Returns those that were not, each once.
 pub(crate) fn taint(ground: Ground<'_>, objects: impl IntoIterator<Item = Raw>) -> Vec<Raw> {
     let fresh = objects.into_iter().filter(|&raw| {

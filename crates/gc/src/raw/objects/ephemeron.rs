@@ -207,10 +207,7 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
         let hash = key.as_object().identity_hash();
         let mut next = buckets[hash as usize % buckets.len()].get();
         while let Some(entry) = next {
-            let same = |other: &K| std::ptr::addr_eq(other, key);
-            // A key that was pruned is nobody's any more, and so not this one.
-            let key = || entry.key.try_get().ok().flatten();
-            if entry.hash.get() == hash && key().is_some_and(same) {
+            if entry.hash.get() == hash && entry.is_of(key) {
                 return Some(entry);
             }
             next = entry.next.get();
@@ -234,6 +231,20 @@ impl<K: Managed + ?Sized, V: Managed + ?Sized> WeakMap<K, V> {
 }
 
 impl<K: Managed + ?Sized, V: Managed + ?Sized> Entry<K, V> {
+    /// Whether the entry is a key's.
+    ///
+    /// # Panics
+    /// If nobody can tell, because both were pruned, and a finalizer has led to the key.
+    #[track_caller]
+    fn is_of(&self, key: &K) -> bool {
+        match self.key.try_get() {
+            Ok(own) => own.is_some_and(|own| std::ptr::addr_eq(own, key)),
+            Err(_) if key.as_object().header().flags().is_tainted() => self.key.get().is_some(),
+            // A key that was pruned is nobody's any more, and so not this one.
+            Err(_) => false,
+        }
+    }
+
     /// Whether the key lives, or was pruned. Neither is read: they may be invalid.
     fn is_used(&self) -> bool {
         !self.key.is_null() && !self.value.is_null()

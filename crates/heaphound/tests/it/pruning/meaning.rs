@@ -48,7 +48,7 @@ fn check_saw(plain: &Saw, pruned: &Saw, agreement: Agreement) -> bool {
     }
     match (plain, pruned) {
         // A finalizer may be withheld.
-        (Saw::Revived(_), Saw::Revived(None)) => true,
+        (Saw::Revived(_), Saw::Revived(None)) | (Saw::Met(_), Saw::Met(None)) => true,
         _ if agreement == Agreement::Exact => false,
         (Saw::Revived(_), Saw::Revived(_)) => true,
         // It is dead, but nobody knows.

@@ -10,6 +10,13 @@ use heaphound_testkit::dice::Dice;
 
 use super::cut::eager;
 
+const POLICIES: [PruningPolicy; 4] = [
+    PruningPolicy::Patient,
+    PruningPolicy::DataStructures,
+    PruningPolicy::IndividualReferences,
+    PruningPolicy::MostStale,
+];
+
 fn small(pruning: impl Into<Pruning>) -> HeapBuilder {
     Heap::builder()
         .max_bytes(4 << 20)
@@ -38,27 +45,32 @@ fn kinds(m: &Mutator<'_>) -> BTreeSet<String> {
 
 #[test]
 fn a_dry_run_prunes_nothing() {
-    for collector in [Collector::MarkSweep, Collector::Generational] {
-        let heap = small(Pruning::new().dry_run(true))
-            .collector(collector)
-            .build()
-            .unwrap();
-        let mut m = heap.attach("main").unwrap();
-        while leak(&mut m).is_ok() {}
-        assert_eq!(heap.pruned(), vec![]);
-        let found = kinds(&m);
-        assert!(
-            found.contains("would-prune") && !found.contains("pruned"),
-            "{found:?}"
-        );
-        let mut at = m.static_root::<RefArray<Object>>("list").get(&m);
-        let mut count = 0;
-        while let Some(it) = at {
-            count += 1;
-            at = it[0].get().map(|it| it.downcast().unwrap());
-        }
-        assert!(count > 1000, "{count}: it is all there");
+    for policy in POLICIES {
+        dry_run(policy, Collector::MarkSweep);
+        dry_run(policy, Collector::Generational);
     }
+}
+
+fn dry_run(policy: PruningPolicy, collector: Collector) {
+    let heap = small(Pruning::new().dry_run(true).policy(policy))
+        .collector(collector)
+        .build()
+        .unwrap();
+    let mut m = heap.attach("main").unwrap();
+    while leak(&mut m).is_ok() {}
+    assert_eq!(heap.pruned(), vec![]);
+    let found = kinds(&m);
+    assert!(
+        found.contains("would-prune") && !found.contains("pruned"),
+        "{policy:?}: {found:?}"
+    );
+    let mut at = m.static_root::<RefArray<Object>>("list").get(&m);
+    let mut count = 0;
+    while let Some(it) = at {
+        count += 1;
+        at = it[0].get().map(|it| it.downcast().unwrap());
+    }
+    assert!(count > 1000, "{count}: it is all there");
 }
 
 #[test]
@@ -153,12 +165,7 @@ fn choices(builder: HeapBuilder, seed: u64) -> Vec<String> {
 
 #[test]
 fn one_thread_and_four_choose_the_same() {
-    for policy in [
-        PruningPolicy::Patient,
-        PruningPolicy::DataStructures,
-        PruningPolicy::IndividualReferences,
-        PruningPolicy::MostStale,
-    ] {
+    for policy in POLICIES {
         for collector in [Collector::MarkSweep, Collector::Generational] {
             for seed in 0..3 {
                 let of = |threads| {

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::sync::{Arc, Mutex};
 
 use heaphound::{
     Heap, Invalidated, Local, Managed, Mutator, Object, OutOfMemory, Pinned, Root, Static, Weak,
@@ -54,6 +55,8 @@ pub enum Saw {
     EachEntry(Vec<(u64, u64)>),
     /// What a finalizer has given another life, and one of the objects that it refers to.
     Revived(Option<(u64, Option<u64>)>),
+    /// Whether a finalizer has run that gives another life; and the object that it then has met, if that is alive.
+    Met(Option<Option<(u64, String)>>),
 }
 
 /// What ends a program's account.
@@ -132,6 +135,8 @@ struct Run<'h> {
     statics: Vec<Static<Object>>,
     saved: Vec<Static<Object>>,
     next_saved: usize,
+    /// What the first slots of those referred to when their finalizers ran.
+    met: Vec<Arc<Mutex<Option<Weak<Object>>>>>,
     handles: Vec<Root<Object>>,
     pins: Vec<Pinned<Object>>,
     weaks: Vec<Weak<Object>>,
@@ -158,6 +163,7 @@ pub fn run(heap: &Heap, name: &str, plan: Plan, shares: bool) -> Account {
         statics: named("static", STATICS),
         saved: named("saved", SAVED),
         next_saved: 0,
+        met: (0..SAVED).map(|_| Arc::default()).collect(),
         handles: vec![],
         pins: vec![],
         weaks: vec![],
@@ -676,12 +682,17 @@ impl Run<'_> {
         let saved =
             (self.plan.revives && self.next_saved < SAVED && self.dice.below(3) == 0).then(|| {
                 self.next_saved += 1;
-                self.saved[self.next_saved - 1].clone()
+                let place = self.next_saved - 1;
+                (self.saved[place].clone(), self.met[place].clone())
             });
         m.on_death(object, move |m, object| {
             log.note(Event::Finalized(number));
-            if let Some(saved) = saved {
+            if let Some((saved, met)) = saved {
                 saved.set(m, Some(&m[object]));
+                let first = access::strong_slots(&m[object]).first().map(read);
+                if let Some(Ok(Some(child))) = first {
+                    *met.lock().unwrap() = Some(m.weak(child));
+                }
             }
         });
         Ok(())
@@ -761,6 +772,12 @@ impl Run<'_> {
             }
         };
         self.tell(Saw::Revived(found));
+        let met = self.met[place].lock().unwrap().clone();
+        let met = match met {
+            Some(met) => Some(met.try_get(m)?.map(look)),
+            None => None,
+        };
+        self.tell(Saw::Met(met));
         Ok(())
     }
 

@@ -152,7 +152,7 @@ enum Door {
     shut,
 }
 
-fn set_variant(instance: &Instance, index: usize, variants: &[&str], variant: &str) {
+pub(crate) fn set_variant(instance: &Instance, index: usize, variants: &[&str], variant: &str) {
     match (variants[0], variant) {
         ("red", "red") => instance.set_plain(index, Color::red),
         ("red", "green") => instance.set_plain(index, Color::green),

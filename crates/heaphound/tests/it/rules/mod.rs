@@ -1,5 +1,5 @@
 //! Rules and expressions about the live heap.
 
 mod expressions;
-mod live;
+pub(crate) mod live;
 mod misuse;

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use crate::{ARMED, OURS};
 use crate::report::Row;
 use crate::workload::{Figure, Workload};
+use crate::{ARMED, OURS};
 
 /// A row of the headline.
 #[derive(Serialize)]
@@ -63,7 +63,18 @@ pub fn quote(tables: &[(Workload, &[Row])]) -> Vec<Quoted> {
             &[ARMED],
         ),
         tables.nursery_pause(),
-        tables.scaling(),
+        tables.scaling(
+            "peers.scaling_2.mark",
+            Workload::Mark,
+            Figure::FullMs,
+            marksweep,
+        ),
+        tables.scaling(
+            "peers.scaling_2.nursery",
+            Workload::BinaryTrees,
+            Figure::NurseryPauseMs,
+            generational,
+        ),
     ];
     rows.into_iter().flatten().collect()
 }
@@ -123,16 +134,27 @@ impl Tables<'_> {
         })
     }
 
-    fn scaling(&self) -> Option<Quoted> {
+    /// Compares one collector thread with two.
+    fn scaling(
+        &self,
+        id: &'static str,
+        workload: Workload,
+        figure: Figure,
+        ours: &str,
+    ) -> Option<Quoted> {
         let median = |threads| {
-            let rows = self.rows(Workload::Mark, Figure::FullMs, threads);
-            let mine = rows.iter().find(|it| it.competitor == OURS[0]);
+            let rows = self.rows(workload, figure, threads);
+            let mine = rows.iter().find(|it| it.competitor == ours);
             mine.map(|it| it.spread.median)
         };
         Some(Quoted {
-            id: "peers.scaling_2.mark",
+            id,
             measured: median(1)? / median(2)?,
-            what: format!("mark, two collector threads to one: {}", OURS[0]),
+            what: format!(
+                "{}, {}, one collector thread to two: {ours}",
+                workload.name(),
+                figure.title()
+            ),
         })
     }
 }

@@ -13,8 +13,8 @@ use std::cell::RefCell;
 
 use ::heaphound::analysis::shape::Profile;
 use ::heaphound::{
-    Collector, Rules, Growth, Header, Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref,
-    RefArray, Root, Shapes, Slot,
+    Collector, Growth, Header, Heap, Local, Managed, Mutator, Object, OutOfMemory, Ref, RefArray,
+    Root, Rules, Shapes, Slot,
 };
 
 use crate::Competitor;

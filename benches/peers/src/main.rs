@@ -198,7 +198,7 @@ fn plan(
     };
     let mut measurements = Vec::new();
     for &mode in modes {
-        for &collector_threads in workload.collector_threads() {
+        for &collector_threads in workload.collector_threads(mode) {
             for competitor in competitors {
                 let job = Job {
                     workload,

@@ -67,11 +67,11 @@ impl Workload {
     /// How many collector threads a run may use, one run for each.
     ///
     /// Most peers collect on one thread only, so the throughput workloads give
-    /// everyone one; `mark` shows what a second one brings.
-    pub fn collector_threads(self) -> &'static [usize] {
-        match self {
-            Workload::Mark => &[1, 2],
-            Workload::TwoMutators => &[2],
+    /// everyone one; `mark` shows what a second one brings, and the pauses of `binary-trees` what it brings a nursery.
+    pub fn collector_threads(self, mode: Mode) -> &'static [usize] {
+        match (self, mode) {
+            (Workload::Mark, _) | (Workload::BinaryTrees, Mode::Pause) => &[1, 2],
+            (Workload::TwoMutators, _) => &[2],
             _ => &[1],
         }
     }

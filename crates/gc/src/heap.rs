@@ -21,6 +21,8 @@ use crate::names::Names;
 use crate::pretenuring::Pretenurer;
 use crate::pruning::PruningTable;
 use crate::raw::marking::finalize::{Pending, Watched};
+use crate::raw::memory::nursery;
+use crate::raw::memory::sizes::{BLOCK, SizeClass};
 use crate::raw::memory::space::Space;
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::objects::handle::Handles;
@@ -98,7 +100,9 @@ impl Heap {
         let most = config.reach() - MATURE_START;
         let generations = Generations::new(&config);
         let nursery_bytes = generations.nursery_bytes();
-        let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * nursery_bytes)
+        let evacuators = nursery::evacuators(nursery_bytes, config.collector_threads);
+        let left_over = evacuators * SizeClass::COUNT * BLOCK;
+        let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * nursery_bytes + left_over)
             .next_multiple_of(4 << 20)
             .min(most);
         let end = MATURE_START + capacity;
@@ -120,7 +124,8 @@ impl Heap {
             commit(CARDS_START, end / CARD)?;
             commit(MARKED_PAGES_START, end / PAGE)?;
         }
-        let pages = Pages::new(memory, base, capacity, config.max_bytes, nursery_bytes)
+        let most = config.max_bytes;
+        let pages = Pages::new(memory, base, capacity, most, nursery_bytes, evacuators)
             .map_err(BuildError::System)?;
         if !pages.has_reserve() {
             let refused = std::io::ErrorKind::OutOfMemory;
@@ -143,7 +148,7 @@ impl Heap {
             pending: Mutex::default(),
             safepoints: Safepoints::default(),
             mutators: Mutex::default(),
-            collector: Mutex::default(),
+            collector: Mutex::new(CollectorState::new(evacuators)),
             assertions: Mutex::default(),
             checks: Arc::default(),
             ledger: Arc::default(),

@@ -41,3 +41,4 @@ mod threads;
 mod together;
 mod values;
 mod writing;
+mod young_together;

@@ -7,7 +7,9 @@
 # Makes a dump of about 5 million objects and one of 20 million (Dump.java, a JDK is needed) and a heap snapshot of about 1.2 million nodes
 # (node/heap.js, Node is needed), installs the peers beside them, builds heaphound, and runs all programs in turn, ROUNDS (5) times. Medians
 # count, of seconds and of the largest resident set. Everything that is made stays in FOLDER (target/dumps), and is made once. A peer that
-# cannot be installed is left out, and so are its rows. HEAPHOUND is the program to measure, if it is not to be built.
+# cannot be installed is left out, and so are its rows. HEAPHOUND is the program to measure, if it is not to be built. ONLY names those of the
+# programs below that are to be run, with `larger` and `v8` for ours on the other files, and `load` for the check of nothing: ONLY="ours load rules"
+# is enough for `dumps.rules_pct`, and makes and installs nothing else.
 #
 # What is compared:
 #   ours      `heaphound info`: the load, exact dominators, retained sizes, and what each class retains
@@ -35,19 +37,32 @@ peer() {
     say "installing $1"
     cargo install --quiet --locked --root "$folder/peers" "$1@$2" || say "$1 could not be installed"
 }
-dump 5m 5000000 6g
-dump 20m 20000000 12g
-[ -s "$folder/app.heapsnapshot" ] || node benches/dumps/node/heap.js "$folder/app.heapsnapshot" > "$folder/app.json"
-peer hprof-slurp 0.10.0
-peer hprof-analyzer 0.3.2
-[ -d "$folder/node_modules/memlab" ] || npm install --silent --prefix "$folder" memlab --ignore-scripts || say "memlab could not be installed"
+# Whether one of some programs is to be run.
+wants() {
+    [ -z "${ONLY:-}" ] && return
+    local name
+    for name in "$@"; do [[ " $ONLY " != *" $name "* ]] || return 0; done
+    return 1
+}
+for name in ${ONLY:-}; do
+    [[ " ours slurp analyzer memlab load rules larger v8 " == *" $name "* ]] || { echo "there is no program $name" >&2; exit 2; }
+done
+! wants ours slurp analyzer load rules || dump 5m 5000000 6g
+! wants larger || dump 20m 20000000 12g
+! wants v8 memlab || [ -s "$folder/app.heapsnapshot" ] ||
+    node benches/dumps/node/heap.js "$folder/app.heapsnapshot" > "$folder/app.json"
+! wants slurp || peer hprof-slurp 0.10.0
+! wants analyzer || peer hprof-analyzer 0.3.2
+! wants memlab || [ -d "$folder/node_modules/memlab" ] ||
+    npm install --silent --prefix "$folder" memlab --ignore-scripts || say "memlab could not be installed"
 [ -n "${HEAPHOUND:-}" ] || cargo build --quiet --locked --release -p heaphound-cli
 heaphound=${HEAPHOUND:-$PWD/target/release/heaphound}
 
-# Runs a program once, and notes its seconds and kilobytes under a name.
+# Runs a program once if it is to be run, and notes its seconds and kilobytes under a name.
 once() {
     local name=$1
     shift
+    wants "$name" || return 0
     if ! /usr/bin/time -f '%e %M' -o "$folder/time" "$@" > "$folder/out" 2> "$folder/err"; then
         echo "$name failed:" >&2
         tail -n 5 "$folder/err" >&2
@@ -59,7 +74,7 @@ rm -f "$folder"/*.times
 for ((round = 1; round <= rounds; round++)); do
     say "round $round of $rounds"
     once ours "$heaphound" info --quiet "$folder/5m.hprof"
-    once slurp "$folder/peers/bin/hprof-slurp" "$folder/5m.hprof"
+    [ ! -x "$folder/peers/bin/hprof-slurp" ] || once slurp "$folder/peers/bin/hprof-slurp" "$folder/5m.hprof"
     once load "$heaphound" check --quiet "$folder/5m.hprof" '1 == 1'
     once rules "$heaphound" check --quiet "$folder/5m.hprof" --rules benches/dumps/rules.deal
     once larger "$heaphound" info --quiet "$folder/20m.hprof"

@@ -7,13 +7,14 @@
 //!
 //! Elsewhere: what probes mean (`heaphound_heap::probe`), how reports look
 //! (`heaphound_report`), file formats (`heaphound_snapshot`).
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod args;
 mod asker;
 mod bindings;
 mod build;
 mod built_in;
+mod closed;
 mod commands;
 mod companion;
 mod exit;

@@ -12,6 +12,7 @@ use heaphound_report::{About, Report, html, json, junit, sarif, text};
 use heaphound_snapshot::replace_file;
 
 use crate::args::Args;
+use crate::closed;
 use crate::form::Form;
 use crate::problem::Problem;
 
@@ -20,6 +21,7 @@ const WIDTH: usize = 100;
 
 /// Returns an error if a report in a form would not be seen by whom it is for.
 pub fn check(form: Form) -> Result<(), Problem> {
+    closed::check_stdout().map_err(no_stdout)?;
     match form == Form::Html && io::stdout().is_terminal() {
         true => Err(Problem::new("a terminal does not show HTML")
             .hint("write it to a file, `> report.html`, and open that in a browser")),
@@ -129,6 +131,7 @@ fn print_bytes(bytes: &[u8]) -> io::Result<()> {
 /// Returns stdout as a file. The standard library's own says that all is well if it cannot be
 /// written at all.
 fn stdout() -> io::Result<File> {
+    closed::check_stdout()?;
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 

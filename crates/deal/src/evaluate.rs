@@ -97,12 +97,16 @@ impl<'a, V: Readable> Evaluation<'a, V> {
     }
 
     /// Returns how many objects the quantifiers of its expressions look at, at most, on a heap of these
-    /// objects ([`Expression::looks`]).
-    pub fn looks(&self, objects: &[V::Object]) -> u64 {
+    /// objects ([`Expression::looks`]). They are listed only if there are expressions.
+    pub fn looks(&self, objects: impl FnOnce() -> Vec<V::Object>) -> u64 {
         let plans = Plans::new(self.resolved);
+        if plans.expressions.is_empty() {
+            return 0;
+        }
+        let objects = objects();
         let rules = plans.expressions.iter().map(|it| &self.resolved.rules[*it]);
         let expressions = rules.filter_map(|rule| self.expression_of(rule));
-        let looks = expressions.map(|it| it.looks(self.view, objects));
+        let looks = expressions.map(|it| it.looks(self.view, &objects));
         looks.fold(0, u64::saturating_add)
     }
 

@@ -194,6 +194,9 @@ type FirstPlaces<O> = HashMap<O, Place>;
 
 const START: u32 = u32::MAX;
 
+/// How many objects a search takes from its queue at once.
+const AHEAD: usize = 16;
+
 impl<'s, T: Traceable> Reached<'s, T> {
     /// Searches until all targets are found, or all is searched.
     pub fn new(
@@ -258,6 +261,7 @@ impl<'s, T: Traceable> Reached<'s, T> {
         let starts = search.from.named_starts(view);
         let mut queue: Vec<(T::Object, u32)> = Vec::new();
         let mut next = 0;
+        let mut some = Vec::with_capacity(AHEAD);
         // What no other root leads to is reached from a stack by a path that meets nothing of
         // what they lead to, so that it is a shortest one although all that has been marked.
         for starts in by_preference(&starts) {
@@ -267,14 +271,20 @@ impl<'s, T: Traceable> Reached<'s, T> {
                 }
             }
             while next < queue.len() && !is_over {
-                let (object, _) = queue[next];
-                is_over = is_last(next as u32, object);
-                view.for_each_target(object, |to| {
+                some.clear();
+                for &(object, _) in queue[next..].iter().take(AHEAD) {
+                    is_over = is_last((next + some.len()) as u32, object);
+                    some.push(object);
+                    if is_over {
+                        break;
+                    }
+                }
+                view.for_each_target_of(&some, |at, to| {
                     if visits.set(to, mark) {
-                        queue.push((to, next as u32));
+                        queue.push((to, (next + at) as u32));
                     }
                 });
-                next += 1;
+                next += some.len();
             }
         }
         Self {

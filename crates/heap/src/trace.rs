@@ -302,6 +302,14 @@ pub trait Traceable: HeapView {
     /// Marks for a series of traces.
     fn visits(&self) -> Self::Visits<'_>;
 
+    /// Calls `f` with each target of the edges that retain, of some objects one after the other, and with the place of the object
+    /// among them. Whoever knows several objects beforehand need not wait for memory at each.
+    fn for_each_target_of(&self, objects: &[Self::Object], mut f: impl FnMut(usize, Self::Object)) {
+        for (at, &object) in objects.iter().enumerate() {
+            self.for_each_target(object, |to| f(at, to));
+        }
+    }
+
     /// Runs one phase, on as many threads as there are visitors, and returns them.
     fn trace<V: Visitor<Self::Object>>(
         &self,

@@ -51,7 +51,7 @@ pub struct Args {
     /// A statement to check.
     text: Option<String>,
 
-    /// A file of rules, or the name of rules that are built in: `node`. May be given several times.
+    /// A file of rules, or the name of rules that are built in: `jdk`, `node`. May be given several times.
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
 
@@ -156,9 +156,8 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         }
         evaluations.push(evaluation);
     }
-    let objects: Vec<ObjectId> = heap.objects().collect();
     for evaluation in &evaluations {
-        progress.announce(evaluation.looks(&objects));
+        progress.announce(evaluation.looks(|| heap.objects().collect()));
     }
     let evaluated = progress.of_steps("checking", |steps| {
         let evaluations = evaluations.into_iter().map(|it| it.watched(steps));

@@ -218,16 +218,16 @@ fn nothing_is_done_well_if_it_cannot_be_printed() {
         "deal explain true",
         "convert web.heap -",
     ] {
-        // A full disk, and a stdout that can only be read.
-        for stdout in ["> /dev/full", "1< /dev/null"] {
+        // A full disk, a stdout that can only be read, one that is closed.
+        for stdout in ["> /dev/full", "1< /dev/null", ">&-", "<&- >&-"] {
             let output = here.sh(&format!("$H {line} {stdout}"));
             let said = told(&output);
             let expected = "error: cannot write to stdout: ";
             assert!(said.starts_with(expected), "{line} {stdout}: {said}");
             assert_eq!(output.status.code(), Some(2), "{line} {stdout}");
         }
-        // As other languages throw output away; a closed stdout looks the same.
-        for stdout in ["1<> /dev/null", ">&-"] {
+        // As shells and other languages throw output away.
+        for stdout in ["> /dev/null", "1<> /dev/null"] {
             let output = here.sh(&format!("$H {line} {stdout}"));
             assert_eq!(output.status.code(), Some(0), "{line} {stdout}");
         }

@@ -236,10 +236,10 @@ impl Columns {
             }
             before = Some(root);
         }
-        let snapshot = self.into_snapshot();
+        let mut snapshot = self.into_snapshot();
         snapshot.check_places()?;
         snapshot.check_cut()?;
-        snapshot.check_values()?;
+        snapshot.values.are_all = snapshot.check_values()?;
         Ok(snapshot)
     }
 
@@ -254,8 +254,17 @@ impl Columns {
         let holds: Vec<Hold> = std::iter::once(Hold::Strong)
             .chain(self.classes.iter().map(mixed))
             .collect();
+        let mut has_cut = vec![false; self.classes.len() + 1];
+        for (object, _) in &self.cut {
+            // Whether they are right is checked later.
+            let class = self.class_of.get(*object as usize).copied();
+            if let Some(has) = class.and_then(|it| has_cut.get_mut(it as usize)) {
+                *has = true;
+            }
+        }
         let mut snapshot = Snapshot {
             holds,
+            has_cut,
             classes: self.classes,
             threads: self.threads,
             roots: self.roots,
@@ -337,21 +346,32 @@ fn check_supertypes(classes: &[ClassInfo]) -> Result<(), Malformed> {
 }
 
 impl Snapshot {
-    /// The bytes of plain data are as [`encode_values`] writes them.
-    fn check_values(&self) -> Result<(), Malformed> {
+    /// The bytes of plain data are as [`encode_values`] writes them. Returns whether nothing is missing: neither a value nor the
+    /// length of an array.
+    fn check_values(&self) -> Result<bool, Malformed> {
         if self.values.first.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
+        let (mut are_all, mut arrays) = (true, 0);
         // Found once, so that a class of many slots costs no more than its plain fields.
         let kinds = |class| plain_fields(class).map(|(_, kind)| kind).collect();
         let kinds: Vec<Vec<PlainKind>> = self.classes.iter().map(kinds).collect();
         for object in self.objects() {
             let bytes = self.values.of(object);
-            if bytes.is_empty() {
-                continue;
-            }
             let class = self.class(self.class_of(object));
             let kinds = &kinds[class.id.0 as usize - 1];
+            let has_bytes = matches!(class.elements, Some(Elements::Plain(_) | Elements::Text));
+            arrays += usize::from(class.elements == Some(Elements::Refs));
+            if bytes.is_empty() {
+                are_all &= kinds.is_empty() && !has_bytes;
+                continue;
+            }
+            let mut known = 0..kinds.len() + usize::from(has_bytes);
+            are_all &= known.all(|nth| {
+                bytes
+                    .get(nth / 8)
+                    .is_some_and(|it| it >> (nth % 8) & 1 == 1)
+            });
             let mut at = (kinds.len() + 1).div_ceil(8);
             let mut fits = true;
             for kind in kinds {
@@ -379,7 +399,29 @@ impl Snapshot {
                 )));
             }
         }
-        Ok(())
+        // A text that is elsewhere may be missing there.
+        are_all &= self.texts.is_empty() && self.lengths.is_sorted_by(|a, b| a.0 < b.0);
+        if !are_all {
+            return Ok(false);
+        }
+        let mut counted = 0;
+        for &(object, length) in &self.lengths {
+            let class = self.class_of.get(object as usize).copied();
+            let class = class.map(|it| self.class(ClassId(it)));
+            let width = match class.and_then(|it| it.elements) {
+                Some(Elements::Plain(kind)) => kind.bytes(),
+                Some(Elements::Text) => 1,
+                Some(Elements::Refs) => {
+                    counted += 1;
+                    continue;
+                }
+                None => continue,
+            };
+            // An array may have more elements than are known.
+            let own = self.own_elements(ObjectId(object));
+            are_all &= own.is_some_and(|it| it.len() == length as usize * width);
+        }
+        Ok(are_all && counted == arrays)
     }
 
     /// Every edge starts at a slot of its object, and no two at the same.

@@ -23,11 +23,14 @@ pub struct SlotPlace {
     nth: u32,
     /// How many edges an object has that refers to something with each slot; none if it may have others.
     all: u32,
+    /// Whether one of them was cut.
+    may_be_cut: bool,
 }
 
 impl Snapshot {
     /// Where the objects of a class have the slot with this index into the fields.
     pub(crate) fn slot_place(&self, class: ClassId, place: u32) -> SlotPlace {
+        let may_be_cut = self.has_cut[class.0 as usize];
         let class = self.class(class);
         let slots = |fields: &[crate::class::FieldInfo]| {
             fields.iter().filter(|it| it.kind.is_slot()).count() as u32
@@ -39,6 +42,7 @@ impl Snapshot {
                 Some(Elements::Refs) => u32::MAX,
                 _ => slots(&class.fields),
             },
+            may_be_cut,
         }
     }
 
@@ -95,7 +99,7 @@ impl Snapshot {
                     found[lane] = edge;
                     column.there |= 1 << lane;
                 }
-                None if self.is_cut(objects[lane], Place::Field(slot.place)) => {
+                None if slot.may_be_cut && self.is_cut(objects[lane], Place::Field(slot.place)) => {
                     column.absent |= 1 << lane;
                 }
                 None => {}

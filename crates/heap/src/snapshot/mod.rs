@@ -69,6 +69,8 @@ pub struct Snapshot {
     values: Values,
     /// Slots whose references were pruned or invalidated: objects and places, in order.
     cut: Vec<(u32, u32)>,
+    /// Whether an instance has such a slot, by class id.
+    has_cut: Vec<bool>,
     /// Objects whose dependent edges hold nothing, because their key is dead.
     lapsed: HashSet<u32>,
     /// Classes whose instances have their text elsewhere, by class id.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use super::{ObjectId, Snapshot};
+use super::{Hold, ObjectId, Snapshot};
 use crate::class::ClassId;
 use crate::crew;
 use crate::pool::Pool;
@@ -69,6 +69,26 @@ impl Traceable for Snapshot {
             marks: (0..self.len()).map(|_| AtomicU8::new(0)).collect(),
             last: 0,
             unused: 0,
+        }
+    }
+
+    /// Nothing that is read of an object waits for what is read of one before it.
+    fn for_each_target_of(&self, objects: &[ObjectId], mut f: impl FnMut(usize, ObjectId)) {
+        let mut edges = [const { 0..0 }; TOGETHER];
+        for (number, objects) in objects.chunks(TOGETHER).enumerate() {
+            for (edges, object) in edges.iter_mut().zip(objects) {
+                *edges = self.edge_range(*object);
+            }
+            for (at, (edges, object)) in edges.iter().zip(objects).enumerate() {
+                let at = number * TOGETHER + at;
+                match self.holds[self.class_of[object.0 as usize] as usize] {
+                    Hold::Strong => {
+                        let targets = self.targets[edges.clone()].iter();
+                        targets.for_each(|to| f(at, ObjectId(*to)));
+                    }
+                    Hold::Mixed => self.for_each_strong_edge(*object, |_, to| f(at, to)),
+                }
+            }
         }
     }
 
@@ -167,6 +187,9 @@ const SELDOM: usize = 64;
 
 /// Of how many objects one must carry a mark, that all marks are looked at.
 const LISTED: usize = 64;
+
+/// Of how many objects it is found out at once where their edges are.
+const TOGETHER: usize = 16;
 
 /// A worker keeps at least this much to itself.
 const SHARE_ABOVE: usize = 128;

@@ -1,9 +1,11 @@
 //! Reading many objects of a snapshot at once gives what reading each of them gives.
 
+use heaphound_heap::class::Elements;
 use heaphound_heap::fields::{Batch, Column, Fields, Held, LANES, Numbers, SnapshotField};
-use heaphound_heap::snapshot::{ObjectId, Snapshot};
+use heaphound_heap::snapshot::{ObjectId, Snapshot, SnapshotBuilder};
+use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::HeapView;
-use heaphound_heap::{ClassId, FieldKind, Value};
+use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind, PlainKind, Value};
 use heaphound_testkit::heaps::any::heaps;
 use proptest::prelude::*;
 
@@ -114,4 +116,94 @@ proptest! {
             prop_assert_eq!(numbers(&fast), numbers(&slow));
         }
     }
+}
+
+/// Whether nothing is missing, by asking each object: neither a value, nor an element, nor a length.
+fn knows_all_slowly(heap: &Snapshot) -> bool {
+    let knows = |object: ObjectId| {
+        let class = heap.class(HeapView::class_of(heap, object));
+        let mut fields = class.fields.iter().enumerate();
+        let has_values = fields.all(|(place, field)| match field.kind {
+            FieldKind::Plain(_) => heap.plain_value(object, place).is_some(),
+            _ => true,
+        });
+        let length = HeapView::length_of(heap, object);
+        let bytes = heap.element_bytes(object).map(|it| it.len());
+        let has_elements = match class.elements {
+            None => true,
+            Some(Elements::Refs) => length.is_some(),
+            Some(Elements::Text) => bytes.is_some() && bytes == length,
+            Some(Elements::Plain(kind)) => {
+                bytes.is_some() && bytes == length.map(|it| it * kind.bytes())
+            }
+        };
+        has_values && has_elements
+    };
+    heap.has_values() && heap.objects().all(knows)
+}
+
+proptest! {
+    #![proptest_config(heaphound_testkit::cases::config(500))]
+
+    #[test]
+    fn a_heap_knows_whether_it_has_all_values(heap in heaps()) {
+        prop_assert_eq!(heap.knows_all_values(), knows_all_slowly(&heap));
+    }
+
+    #[test]
+    fn targets_of_many_objects_are_those_of_each(heap in heaps(), picks in prop::collection::vec(any::<u32>(), 0..50)) {
+        let pick = |it: &u32| (!heap.is_empty()).then(|| ObjectId(it % heap.len() as u32));
+        let objects: Vec<ObjectId> = picks.iter().filter_map(pick).collect();
+        let (mut together, mut each) = (Vec::new(), Vec::new());
+        heap.for_each_target_of(&objects, |at, to| together.push((at, to)));
+        for (at, &object) in objects.iter().enumerate() {
+            heap.for_each_target(object, |to| each.push((at, to)));
+        }
+        prop_assert_eq!(together, each);
+    }
+}
+
+#[test]
+fn one_value_that_is_missing_is_noticed() {
+    let class = |id, name: &str, fields: &[(&str, FieldKind)], elements| ClassInfo {
+        id: ClassId(id),
+        name: name.into(),
+        superclass: None,
+        interfaces: Vec::new(),
+        is_interface: false,
+        fields: (0..)
+            .zip(fields)
+            .map(|(at, &(name, kind))| FieldInfo {
+                name: name.into(),
+                offset: 8 * at,
+                kind,
+            })
+            .collect(),
+        elements,
+        caption: None,
+    };
+    let number = FieldKind::Plain(PlainKind::I64);
+    let fields = [("next", FieldKind::Opt), ("a", number), ("b", number)];
+    let knows_all = |values: &[usize], has_length: bool| {
+        let mut heap = SnapshotBuilder::new(vec![
+            class(1, "Node", &fields, None),
+            class(2, "Node[]", &[], Some(Elements::Refs)),
+            class(3, "Empty", &[], None),
+        ]);
+        heap.add_object(ClassId(1), 32);
+        for &field in values {
+            heap.set_value(field, Value::Signed(7)).unwrap();
+        }
+        heap.add_object(ClassId(2), 16);
+        if has_length {
+            heap.set_length(0);
+        }
+        heap.add_object(ClassId(3), 8);
+        heap.finish().unwrap().knows_all_values()
+    };
+    assert!(knows_all(&[1, 2], true));
+    assert!(!knows_all(&[1], true));
+    assert!(!knows_all(&[2], true));
+    assert!(!knows_all(&[], true));
+    assert!(!knows_all(&[1, 2], false));
 }

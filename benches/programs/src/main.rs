@@ -1,12 +1,13 @@
 //! Known programs on our heap, and as they are written with `Rc<RefCell>`, gc-arena and boxes.
 //!
 //! Ours are the examples of the library, as they stand there. Every measurement is a ratio inside one run: all sides in turn,
-//! round by round, medians. What casts take is counted in instructions by callgrind, which knows the file of inlined code.
+//! round by round, medians. What casts take is counted in instructions (`casts.rs`).
 
 mod arena {
     pub mod gcbench;
 }
 mod boxed;
+mod casts;
 #[path = "../../../crates/heaphound/examples/deltablue.rs"]
 mod deltablue;
 #[path = "../../../crates/heaphound/examples/gcbench.rs"]
@@ -25,7 +26,7 @@ mod richards;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::hint::black_box;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -154,7 +155,7 @@ fn main() -> ExitCode {
             Some(generational / marksweep),
         );
     }
-    let casts = ["deltablue", "lisp"].map(casts_pct);
+    let casts = ["deltablue", "lisp"].map(casts::share);
     for (name, share) in ["deltablue", "lisp"].into_iter().zip(casts) {
         row(&format!("programs.{name}.casts_pct"), "", share);
     }
@@ -215,55 +216,6 @@ fn once(program: &str) {
         "richards" => assert_eq!(richards::run(m).expect("room"), (2322, 928)),
         other => panic!("no program is called {other}"),
     });
-}
-
-/// The share of a program's instructions that casts take, in percent, if valgrind is installed: what callgrind puts down to
-/// the tables of casts and to `downcast`.
-fn casts_pct(program: &str) -> Option<f64> {
-    let out = std::env::temp_dir().join(format!("casts-{}-{program}", std::process::id()));
-    let myself = std::env::current_exe().ok()?;
-    let status = Command::new("valgrind")
-        .args(["--tool=callgrind", "-q"])
-        .arg(format!("--callgrind-out-file={}", out.display()))
-        .arg(myself)
-        .args(["--once", program])
-        .status();
-    if !status.is_ok_and(|it| it.success()) {
-        eprintln!("programs.casts_pct: valgrind is not installed");
-        return None;
-    }
-    let text = std::fs::read_to_string(&out).ok()?;
-    let _ = std::fs::remove_file(&out);
-    let (mut total, mut casts) = (0u64, 0u64);
-    let (mut names, mut file, mut after_call) = (HashMap::new(), "", false);
-    for line in text.lines() {
-        if let Some((kind, rest)) = line.split_once('=')
-            && ["fl", "fi", "fe"].contains(&kind)
-        {
-            // `(number) name` the first time, `(number)` later.
-            let (number, name) = rest.split_once(' ').unwrap_or((rest, ""));
-            if !name.is_empty() {
-                names.insert(number, name);
-            }
-            file = names.get(number).copied().unwrap_or("");
-        } else if line.starts_with("calls=") {
-            // The line behind it is what the callee took, which has lines of its own.
-            after_call = true;
-        } else if line.starts_with(|it: char| it.is_ascii_digit() || "+-*".contains(it)) {
-            let cost = line
-                .split_whitespace()
-                .nth(1)
-                .and_then(|it| it.parse::<u64>().ok());
-            let cost = cost.unwrap_or(0);
-            if !std::mem::take(&mut after_call) {
-                total += cost;
-                if file.ends_with("/casts.rs") {
-                    casts += cost;
-                }
-            }
-        }
-    }
-    Some(100.0 * casts as f64 / total as f64)
 }
 
 #[managed]

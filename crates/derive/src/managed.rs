@@ -203,6 +203,12 @@ impl<'a> Class<'a> {
         }
         let (impls, types, bounds) = input.generics.split_for_impl();
         let (init_impls, init_types, _) = with_scope.split_for_impl();
+        // Any class that the superclass can be seen as, and how far above it is.
+        let mut with_above = input.generics.clone();
+        with_above.params.push(syn::parse_quote!(ManagedAs));
+        with_above.params.push(syn::parse_quote!(ManagedUp));
+        let (above_impls, _, _) = with_above.split_for_impl();
+        let above_bounds = input.generics.where_clause.iter().map(|it| &it.predicates);
         let arguments = self.arguments();
         let superclass = superclass.iter();
         let fields = members.iter().map(Member::passed);
@@ -215,7 +221,8 @@ impl<'a> Class<'a> {
             ::heaphound::support::managed! {
                 docs: #docs, #vis class: #name, init: #init,
                 impls: [#impls], types: [#types],
-                bounds: [#bounds], init_impls: [#init_impls], init_types: [#init_types],
+                bounds: [#bounds],
+                above: [ManagedAs, ManagedUp, #above_impls], above_bounds: [#(#above_bounds)*], init_impls: [#init_impls], init_types: [#init_types],
                 name: #name_in_reports, arguments: [#arguments],
                 first: #first, superclass: [#(#superclass)*], interfaces: [#(#interfaces),*],
                 caption: [#caption],

@@ -18,7 +18,7 @@ use heaphound_heap::class::{self, Elements, short_name};
 use heaphound_heap::sync::Mutex;
 use heaphound_heap::{ClassId, ClassInfo, FieldInfo, FieldKind};
 
-use crate::casts::Casts;
+use crate::casts::{Casts, Row, Rows};
 use crate::interface::{InterfaceDescriptor, interface_info};
 use crate::raw::{
     Descriptor, FieldDescriptor, Instance, MAX_CLASSES, Managed, Object, Pinned, Root, Shape, Trace,
@@ -84,6 +84,7 @@ impl Class {
 pub(crate) struct Classes {
     chunks: [OnceLock<Box<[OnceLock<Class>]>>; 20],
     casts: Casts,
+    rows: Rows,
     names: Mutex<Names>,
     /// What was known of all of them when somebody asked last.
     infos: Mutex<Arc<[ClassInfo]>>,
@@ -167,6 +168,7 @@ impl Classes {
         Self {
             chunks: Default::default(),
             casts: Casts::new(),
+            rows: Rows::new(),
             names: Mutex::default(),
             infos: Mutex::new(Arc::new([])),
         }
@@ -257,6 +259,7 @@ impl Classes {
         let id = self.add(&mut names, info, Origin::Type(path), |info| {
             Class::new(info, descriptor.shape, 0, descriptor)
         })?;
+        self.rows.fill(id, descriptor);
         names.typed.insert(key, id);
         Ok(id)
     }
@@ -306,6 +309,7 @@ impl Classes {
         let id = self.add(&mut names, info, Origin::Dynamic, |info| {
             Class::new(info, Shape::Refs, tail, Instance::DESCRIPTOR)
         })?;
+        self.rows.fill(id, Instance::DESCRIPTOR);
         Ok(self.get(id).info.clone())
     }
 
@@ -378,9 +382,14 @@ impl Classes {
         class::extends(id, above, |id| &self.get(id).info)
     }
 
-    /// Whether `id` is the class of a Rust type, or extends it.
-    #[inline]
-    pub(crate) fn is_instance(&self, id: ClassId, descriptor: &'static Descriptor) -> bool {
+    /// What is known of a class, for [`extends`](crate::casts::extends).
+    #[inline(always)]
+    pub(crate) fn row(&self, id: ClassId) -> &Row {
+        self.rows.of(id)
+    }
+
+    /// Whether `id` is the class of a Rust type, or extends it, if its row does not tell.
+    pub(crate) fn ask_extends(&self, id: ClassId, descriptor: &'static Descriptor) -> bool {
         self.casts
             .ask(id, descriptor, || self.find_superclass(id, descriptor))
     }
@@ -462,6 +471,7 @@ impl NoInstances {
         fields: &[],
         caption: None,
         drop: None,
+        number: || None,
     };
 }
 

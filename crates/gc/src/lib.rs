@@ -59,6 +59,8 @@ mod summaries;
 mod waits;
 
 pub use assertions::AssertionKind;
+#[doc(hidden)]
+pub use casts::TypeNumber;
 pub use check::{Check, Counted, Every, Needs, Registration};
 pub use classes::{TooManyClasses, class_name, class_path, type_name};
 pub use config::{Collector, Finalization, HeapBuilder};
@@ -73,12 +75,12 @@ pub use pruning::{PruneWhen, Pruned, Pruning, PruningPolicy, PruningState};
 #[doc(hidden)]
 pub use raw::derived;
 pub use raw::{
-    ArrayName, Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Field,
-    FieldDescriptor, Filler, ForEach, Header, Init, Instance, Keep, Keepable, Kept, Local,
-    LocalValue, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, One, OptionalReference,
-    Own, Owned, Part, Pinned, Plain, PlainArray, PlainCell, PlainData, PlainPart, Ref, RefArray,
-    Reference, Root, Shape, Slot, Static, StoppedHeap, StoppedVisits, Str, Subject, Unmarked,
-    Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, WholeCell, keep,
+    Above, ArrayName, Bytes, ClassBuilder, ClassError, Create, Descriptor, DynClass, Extends,
+    Field, FieldDescriptor, Filler, ForEach, Header, Init, Instance, Itself, Keep, Keepable, Kept,
+    Local, LocalValue, Managed, Marked, MarkedHeap, Mutator, Object, ObjectId, One,
+    OptionalReference, Own, Owned, Part, Pinned, Plain, PlainArray, PlainCell, PlainData,
+    PlainPart, Ref, RefArray, Reference, Root, Shape, Slot, Static, StoppedHeap, StoppedVisits,
+    Str, Subject, Unmarked, Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, WholeCell, keep,
 };
 pub use sampling::Sampling;
 pub use sites::{AllocationSite, ProgramSite, SitePhase};

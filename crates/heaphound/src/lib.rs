@@ -55,15 +55,15 @@ pub use heaphound_analysis as analysis;
 pub use heaphound_deal as deal;
 pub use heaphound_derive::{Interface, Managed, Plain, deal, managed};
 pub use heaphound_gc::{
-    AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes, Check,
-    ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Create,
-    DynClass, DynInterface, Expect, Finalization, Header, Heap, HeapBuilder, HeapStats,
-    HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff, Local,
-    LocalValue, Managed, MarkedHeap, Mutator, Object, ObjectId, OptionalReference, OutOfMemory,
-    Pinned, Plain, PlainArray, PlainData, PlainPart, Pretenuring, PretenuringStats, ProgramSite,
-    PruneWhen, Pruned, Pruning, PruningPolicy, PruningState, Reaction, Ref, RefArray, Reference,
-    Region, Registration, Root, Sampling, SitePhase, Slot, Static, StoppedHeap, Str, Subject,
-    TooManyClasses, Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, keep,
+    Above, AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes,
+    Check, ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Create,
+    DynClass, DynInterface, Expect, Extends, Finalization, Header, Heap, HeapBuilder, HeapStats,
+    HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff, Itself,
+    Local, LocalValue, Managed, MarkedHeap, Mutator, Object, ObjectId, OptionalReference,
+    OutOfMemory, Pinned, Plain, PlainArray, PlainData, PlainPart, Pretenuring, PretenuringStats,
+    ProgramSite, PruneWhen, Pruned, Pruning, PruningPolicy, PruningState, Reaction, Ref, RefArray,
+    Reference, Region, Registration, Root, Sampling, SitePhase, Slot, Static, StoppedHeap, Str,
+    Subject, TooManyClasses, Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, keep,
 };
 pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::snapshot::Snapshot;
@@ -208,7 +208,7 @@ macro_rules! match_class {
         }
     };
     ($object:expr, { $($arms:tt)+ }) => {{
-        let object = $crate::Managed::as_object($object);
+        let object = $crate::Managed::as_object($object).seen();
         $crate::match_class!(@arms object, $($arms)+)
     }};
 }

@@ -58,7 +58,7 @@ pub use objects::object::{
     Part, Shape,
 };
 pub use objects::plain::{Plain, PlainCell, PlainPart, Var, WholeCell};
-pub use objects::reference::{OptionalReference, Reference};
+pub use objects::reference::{Above, Extends, Itself, OptionalReference, Reference};
 pub use objects::slot::{Ref, Slot, WeakSlot};
 pub use objects::value::{LocalValue, Value, ValueSlot};
 pub use views::asked::{StoppedVisits, Subject};
@@ -73,5 +73,6 @@ pub(crate) use memory::address::{
 pub(crate) use memory::os::Reservation;
 pub(crate) use memory::pages::Pages;
 pub(crate) use memory::sizes::SizeClass;
+pub(crate) use mutators::mutator::zeroed_rows;
 pub(crate) use objects::header::MAX_CLASSES;
 pub(crate) use objects::layout::Trace;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
-use heaphound_gc::{ArrayName, Local, Managed, Mutator, OutOfMemory, RefArray, Slot, Var};
+use heaphound_gc::{
+    ArrayName, Local, Managed, Mutator, OutOfMemory, RefArray, Reference, Slot, Var,
+};
 
 use super::grown;
 use crate::managed;
@@ -163,11 +165,11 @@ impl<T: Managed + ?Sized> fmt::Debug for GcDeque<T> {
 pub trait DequeMut<T: Managed + ?Sized>: Copy {
     /// Adds an element in front of the others.
     #[track_caller]
-    fn push_front(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory>;
+    fn push_front(self, m: &mut Mutator<'_>, item: impl Reference<T>) -> Result<(), OutOfMemory>;
 
     /// Adds an element behind the others.
     #[track_caller]
-    fn push_back(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory>;
+    fn push_back(self, m: &mut Mutator<'_>, item: impl Reference<T>) -> Result<(), OutOfMemory>;
 
     /// Makes room for more elements.
     #[track_caller]
@@ -175,9 +177,9 @@ pub trait DequeMut<T: Managed + ?Sized>: Copy {
 }
 
 impl<T: Managed + ?Sized> DequeMut<T> for Local<'_, GcDeque<T>> {
-    fn push_front(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory> {
+    fn push_front(self, m: &mut Mutator<'_>, item: impl Reference<T>) -> Result<(), OutOfMemory> {
         make_room(self, m)?;
-        let (queue, item) = (&m[self], &m[item]);
+        let (queue, item) = (&m[self], item.object(m));
         let before = match queue.first.get() {
             0 => queue.capacity() - 1,
             first => first - 1,
@@ -190,9 +192,9 @@ impl<T: Managed + ?Sized> DequeMut<T> for Local<'_, GcDeque<T>> {
         Ok(())
     }
 
-    fn push_back(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory> {
+    fn push_back(self, m: &mut Mutator<'_>, item: impl Reference<T>) -> Result<(), OutOfMemory> {
         make_room(self, m)?;
-        let (queue, item) = (&m[self], &m[item]);
+        let (queue, item) = (&m[self], item.object(m));
         if let Some(slot) = queue.slot(queue.len()) {
             slot.set(item);
             queue.len.set(queue.len() + 1);

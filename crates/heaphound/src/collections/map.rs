@@ -9,8 +9,8 @@ use std::hash::{BuildHasher, Hash};
 use std::marker::PhantomData;
 
 use heaphound_gc::{
-    ArrayName, Local, Managed, Mutator, OutOfMemory, PlainArray, Ref, RefArray, Slot, Str, Var,
-    type_name,
+    ArrayName, Local, Managed, Mutator, OutOfMemory, PlainArray, Ref, RefArray, Reference, Slot,
+    Str, Var, type_name,
 };
 
 use crate::managed;
@@ -450,7 +450,7 @@ pub trait MapMut<K: Key + ?Sized, V: Managed + ?Sized>: Copy {
         self,
         m: &mut Mutator<'_>,
         key: K::New<'_>,
-        value: Local<'_, V>,
+        value: impl Reference<V>,
     ) -> Result<bool, OutOfMemory>;
 
     /// Makes room for more entries.
@@ -463,18 +463,18 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> MapMut<K, V> for Local<'_, GcHashMap<
         self,
         m: &mut Mutator<'_>,
         key: K::New<'_>,
-        value: Local<'_, V>,
+        value: impl Reference<V>,
     ) -> Result<bool, OutOfMemory> {
         // Most often there is room, and nothing to allocate.
         if let Some(table) = m[self].table.get() {
             match K::with_query(&key, m, |query| table.look(query)) {
                 Ok(place) => {
-                    table.values.get()[place].set(&m[value]);
+                    table.values.get()[place].set(value.object(m));
                     return Ok(false);
                 }
                 Err(Some(place)) if m[self].fits(m[self].len() + 1) => {
                     if let Some(key) = K::ready(key) {
-                        m[self].put(table, place, key, &m[value], m);
+                        m[self].put(table, place, key, value.object(m), m);
                         return Ok(true);
                     }
                 }
@@ -491,7 +491,7 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> MapMut<K, V> for Local<'_, GcHashMap<
             let place = match K::with_query(&key, &m, look) {
                 Some(Ok(place)) => {
                     let table = table.expect("it was looked at");
-                    table.values.get()[place].set(&m[value]);
+                    table.values.get()[place].set(value.object(&m));
                     return Ok(false);
                 }
                 Some(Err(place)) => place,
@@ -505,7 +505,7 @@ impl<K: Key + ?Sized, V: Managed + ?Sized> MapMut<K, V> for Local<'_, GcHashMap<
                     map.len.set(table.taken().count());
                     continue;
                 };
-                map.put(table, place, key, &m[value], &m);
+                map.put(table, place, key, value.object(&m), &m);
                 return Ok(true);
             } else {
                 held = Some(K::hold(key, &mut m)?);

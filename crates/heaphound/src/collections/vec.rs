@@ -88,7 +88,7 @@ impl<T: Managed + ?Sized> GcVec<T> {
     /// # Panics
     /// If there is no such element.
     #[track_caller]
-    pub fn set(&self, index: usize, item: impl Reference<T>) {
+    pub fn set<Up>(&self, index: usize, item: impl Reference<T, Up>) {
         self.slots()[index].set(Some(item));
     }
 
@@ -217,7 +217,7 @@ impl<T: Managed + ?Sized + fmt::Debug> fmt::Debug for GcVec<T> {
 pub trait VecMut<T: Managed + ?Sized>: Copy {
     /// Adds an element behind the others.
     #[track_caller]
-    fn push(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory>;
+    fn push(self, m: &mut Mutator<'_>, item: impl Reference<T>) -> Result<(), OutOfMemory>;
 
     /// Inserts an element. Those from that index on move down.
     ///
@@ -228,7 +228,7 @@ pub trait VecMut<T: Managed + ?Sized>: Copy {
         self,
         m: &mut Mutator<'_>,
         index: usize,
-        item: Local<'_, T>,
+        item: impl Reference<T>,
     ) -> Result<(), OutOfMemory>;
 
     /// Makes room for more elements.
@@ -238,8 +238,8 @@ pub trait VecMut<T: Managed + ?Sized>: Copy {
 
 impl<T: Managed + ?Sized> VecMut<T> for Local<'_, GcVec<T>> {
     #[inline]
-    fn push(self, m: &mut Mutator<'_>, item: Local<'_, T>) -> Result<(), OutOfMemory> {
-        while !m[self].push_within(&m[item]) {
+    fn push(self, m: &mut Mutator<'_>, item: impl Reference<T>) -> Result<(), OutOfMemory> {
+        while !m[self].push_within(item.object(m)) {
             self.reserve(m, 1)?;
         }
         Ok(())
@@ -249,7 +249,7 @@ impl<T: Managed + ?Sized> VecMut<T> for Local<'_, GcVec<T>> {
         self,
         m: &mut Mutator<'_>,
         index: usize,
-        item: Local<'_, T>,
+        item: impl Reference<T>,
     ) -> Result<(), OutOfMemory> {
         let len = m[self].len();
         assert!(
@@ -262,7 +262,7 @@ impl<T: Managed + ?Sized> VecMut<T> for Local<'_, GcVec<T>> {
             && index < len
         {
             items.copy_from(index + 1, items, index..len - 1);
-            items[index].set(item);
+            items[index].set(item.object(m));
         }
         Ok(())
     }

@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use heaphound::collections::{
     ByIdentity, DequeMut, GcDeque, GcHashMap, GcVec, InternMut, Interner, MapMut, StringBuilder,
-    TextMut, VecMut,
+    TextMut, ValueVec, ValuesMut, VecMut,
 };
-use heaphound::{Collector, Heap, Local, Managed, Mutator, Slot, Str, managed, match_class};
+use heaphound::{Collector, Heap, Local, Managed, Mutator, Slot, Str, Value, managed, match_class};
 
 #[managed]
 #[derive(Debug)]
@@ -398,4 +398,81 @@ fn threads_that_agree_on_a_lock_lose_nothing() {
     for number in (0..3).flat_map(|it| it * 1_000..it * 1_000 + 500) {
         assert_eq!(m[&map].get(&number).unwrap().number, number);
     }
+}
+
+/// More than any heap holds is an error, and leaves a collection as it was.
+#[test]
+fn room_for_too_much_is_refused() {
+    on_both(|heap| {
+        let mut m = heap.attach("main").unwrap();
+        let vec = GcVec::new(&mut m).unwrap();
+        let queue = GcDeque::new(&mut m).unwrap();
+        let by_number = GcHashMap::<u64, Item>::new(&mut m).unwrap();
+        let by_text = GcHashMap::<Str, Item>::new(&mut m).unwrap();
+        let values = ValueVec::new(&mut m).unwrap();
+        let it = item(&mut m, 1);
+        vec.push(&mut m, it).unwrap();
+        queue.push_front(&mut m, it).unwrap();
+        by_number.insert(&mut m, 7, it).unwrap();
+        by_text.insert(&mut m, "seven", it).unwrap();
+        values.push(&mut m, it.into()).unwrap();
+        for much in [1 << 28, 1 << 31, 1 << 40, usize::MAX / 2, usize::MAX] {
+            assert!(vec.reserve(&mut m, much).is_err());
+            assert!(queue.reserve(&mut m, much).is_err());
+            assert!(by_number.reserve(&mut m, much).is_err());
+            assert!(by_text.reserve(&mut m, much).is_err());
+            assert!(values.reserve(&mut m, much).is_err());
+        }
+        m.collect();
+        assert_eq!(m[vec].first().unwrap().number, 1);
+        assert_eq!(m[queue].back().unwrap().number, 1);
+        assert_eq!(m[by_number].get(&7).unwrap().number, 1);
+        assert_eq!(m[by_text].get("seven").unwrap().number, 1);
+        assert!(matches!(m[values].last(), Some(Value::Object(_))));
+        assert_eq!((m[vec].len(), m[queue].len(), m[values].len()), (1, 1, 1));
+        assert_eq!((m[by_number].len(), m[by_text].len()), (1, 1));
+    });
+}
+
+/// What is removed or replaced under an iterator may be seen or not. What is seen is an element, and what is left is right.
+#[test]
+fn collections_may_change_under_their_iterators() {
+    on_both(|heap| {
+        let mut m = heap.attach("main").unwrap();
+        let map = GcHashMap::<Str, Item>::new(&mut m).unwrap();
+        let vec = GcVec::new(&mut m).unwrap();
+        let queue = GcDeque::new(&mut m).unwrap();
+        for number in 0..40 {
+            let mut m = m.scope();
+            let new = item(&mut m, number);
+            map.insert(&mut m, &number.to_string(), new).unwrap();
+            vec.push(&mut m, new).unwrap();
+            queue.push_back(&mut m, new).unwrap();
+        }
+        let (map, vec, queue) = (&m[map], &m[vec], &m[queue]);
+        for (key, it) in map.iter() {
+            assert_eq!(**key, it.number.to_string());
+            let other = (it.number * 7 + 3) % 40;
+            let removed = map.remove(&other.to_string());
+            assert!(removed.is_none_or(|it| it.number == other));
+        }
+        assert_eq!(map.iter().count(), map.len());
+        for (key, it) in map.iter() {
+            assert!(map.get(key).is_some_and(|same| same.ptr_eq(it)));
+        }
+        for it in vec.iter() {
+            assert!(it.number < 40);
+            vec.swap(0, vec.len() - 1);
+            vec.truncate(vec.len() - 1);
+        }
+        assert_eq!(vec.iter().count(), vec.len());
+        for it in queue.iter() {
+            assert!(it.number < 40);
+            queue.pop_front();
+            queue.pop_back();
+        }
+        assert!(queue.is_empty() && queue.front().is_none());
+        map.iter().for_each(|_| map.clear());
+        assert!(map.is_empty() && map.iter().next().is_none());
+    });
 }

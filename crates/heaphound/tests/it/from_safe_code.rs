@@ -154,7 +154,8 @@ mod a_name_that_asks {
     heaphound::support::managed! {
         docs: "", pub class: Named, init: NamedInit,
         impls: [], types: [],
-        bounds: [], init_impls: [], init_types: [],
+        bounds: [], above: [Any, Up, <Any, Up>], above_bounds: [],
+        init_impls: [], init_types: [],
         name: "Named", arguments: [(constant ASKS)],
         first: header, superclass: [], interfaces: [],
         caption: [],
@@ -187,7 +188,8 @@ mod caption_of_nothing {
     heaphound::support::managed! {
         docs: "", pub class: Empty, init: EmptyInit,
         impls: [], types: [],
-        bounds: [], init_impls: [<'managed>], init_types: [<'managed>],
+        bounds: [], above: [Any, Up, <Any, Up>], above_bounds: [],
+        init_impls: [<'managed>], init_types: [<'managed>],
         name: "Empty", arguments: [],
         first: header, superclass: [], interfaces: [],
         caption: [0 u32],

@@ -5,6 +5,7 @@
 
 mod assertions;
 mod captures;
+mod casts;
 mod checks;
 mod checks_misuse;
 mod classes;
@@ -18,6 +19,7 @@ mod heap_edges;
 mod interfaces;
 mod invalidation;
 mod limits;
+mod lru;
 mod model;
 mod names;
 mod out_of_memory;
@@ -29,6 +31,7 @@ mod probes;
 #[cfg(feature = "barrier")]
 mod pruning;
 mod random_programs;
+mod references;
 mod reports;
 mod rules;
 mod sampling;

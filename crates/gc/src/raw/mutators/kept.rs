@@ -9,18 +9,19 @@ use std::marker::PhantomData;
 
 use crate::raw::memory::address::Raw;
 use crate::raw::mutators::mutator::{Local, Mutator, MutatorShared};
-use crate::raw::objects::object::Managed;
+use crate::raw::objects::object::{Managed, Object};
+use crate::raw::objects::value::LocalValue;
 
-/// Locals of a scope, wrapped to leave it; see [`keep`].
+/// What a scope returns, wrapped to leave it; see [`keep`].
 pub struct Kept<'s, S: Keep>(S::Locals<'s>);
 
-/// Wraps locals so that they can leave their scope through [`Mutator::scoped_with`]: one, an option, a tuple, an
-/// array or a vector of them.
+/// Wraps what leaves its scope through [`Mutator::scoped_with`]: a local, a [`LocalValue`], a number or a text beside them; an
+/// option, a tuple, an array or a vector of such.
 pub fn keep<'s, L: Keepable<'s>>(locals: L) -> Kept<'s, L::Shape> {
     Kept(locals)
 }
 
-/// Locals that [`keep`] can wrap.
+/// What [`keep`] can wrap.
 pub trait Keepable<'s>: Sized {
     /// What they are, but for their scope.
     type Shape: Keep<Locals<'s> = Self>;
@@ -127,6 +128,70 @@ impl<S: Keep, const N: usize> Keep for [S; N] {
     }
 }
 
+/// A value of a language, its object with it.
+impl<'s> Keepable<'s> for LocalValue<'s> {
+    type Shape = LocalValue<'static>;
+}
+
+impl Sealed for LocalValue<'_> {}
+impl Keep for LocalValue<'static> {
+    type Locals<'s> = LocalValue<'s>;
+
+    fn read(value: &LocalValue<'_>, m: &Stack<'_>, raws: &mut Raws) {
+        let object = value.object_local();
+        object
+            .iter()
+            .for_each(|it| One::<Object>::read(it, m, raws));
+    }
+
+    fn push<'a>(value: &LocalValue<'_>, m: &Stack<'_>, raws: &mut Raws) -> LocalValue<'a> {
+        let object = value.object_local();
+        value.with_object(object.map(|it| One::<Object>::push(&it, m, raws)))
+    }
+}
+
+/// What refers to nothing leaves as it is.
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl Keepable<'_> for $type {
+            type Shape = $type;
+        }
+
+        impl Sealed for $type {}
+        impl Keep for $type {
+            type Locals<'s> = $type;
+
+            fn read(_: &$type, _: &Stack<'_>, _: &mut Raws) {}
+
+            #[allow(clippy::clone_on_copy)] // A text is not.
+            fn push<'a>(it: &$type, _: &Stack<'_>, _: &mut Raws) -> Self::Locals<'a> {
+                it.clone()
+            }
+        }
+    )*};
+}
+plain!(
+    (),
+    bool,
+    char,
+    u8,
+    u16,
+    u32,
+    u64,
+    u128,
+    usize,
+    i8,
+    i16,
+    i32,
+    i64,
+    i128,
+    isize,
+    f32,
+    f64,
+    String,
+    &'static str
+);
+
 macro_rules! tuples {
     ($(($($shape:ident $local:ident $place:tt),*))*) => {$(
         impl<'s, $($local: Keepable<'s>),*> Keepable<'s> for ($($local,)*) {
@@ -162,12 +227,12 @@ impl<'a> Mutator<'a> {
     /// other locals of `f` go.
     ///
     /// ```
-    /// # use heaphound_gc::{Heap, OutOfMemory, keep};
+    /// # use heaphound_gc::{Heap, OutOfMemory, Str, keep};
     /// # let heap = Heap::builder().build().unwrap();
     /// # let mut m = heap.attach("main").unwrap();
     /// let (name, all) = m.scoped_with(|m| {
     ///     let name = m.alloc_str("first")?;
-    ///     let all = m.alloc_refs(10)?;
+    ///     let all = m.alloc_refs::<Str>(10)?;
     ///     m[all][0].set(name);
     ///     Ok::<_, OutOfMemory>(keep((name, all)))
     /// })?;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
 
+use crate::casts::Row;
 use crate::collect::{Cause, Kind, Request};
 use crate::error::Invalidated;
 use crate::heap::HeapInner;
@@ -31,7 +32,7 @@ use crate::raw::objects::handle::Root;
 use crate::raw::objects::header::{Epoch, Word};
 use crate::raw::objects::invalid;
 use crate::raw::objects::object::{Managed, Object};
-use crate::raw::objects::reference::{self, Reference};
+use crate::raw::objects::reference::{self, Extends, Reference};
 use crate::raw::objects::slot::foreign_reference;
 use crate::sites::ProgramSite;
 
@@ -290,6 +291,12 @@ fn zeroed_cells(count: usize) -> Box<[AtomicU32]> {
     unsafe { Box::new_zeroed_slice(count).assume_init() }
 }
 
+/// Rows of the table of casts that take no memory before they are used.
+pub(crate) fn zeroed_rows<const N: usize>() -> Box<[Row; N]> {
+    // SAFETY: zero is a valid atomic.
+    unsafe { Box::new_zeroed().assume_init() }
+}
+
 /// Frames that take no memory before they are used.
 fn zeroed_frames() -> Box<[Cell<Frame>; MAX_SCOPES]> {
     // SAFETY: zero is a valid frame: at the bottom of the stack, without a place.
@@ -357,6 +364,20 @@ impl<T: Managed + ?Sized> Local<'_, T> {
     #[inline]
     #[track_caller]
     pub fn upcast<'a>(self, m: &Mutator<'a>) -> Local<'a, Object> {
+        m.shared.push(m.shared.local_raw(self))
+    }
+
+    /// Another local for the same object, seen as one of a class that its own extends. Where it is used says which one:
+    /// `m.alloc(CircleInit { … })?.upcast_to(&m)` where a `Local<Shape>` is wanted.
+    ///
+    /// # Panics
+    /// If the local belongs to another mutator.
+    #[inline]
+    #[track_caller]
+    pub fn upcast_to<'a, U: Managed + ?Sized, Up>(self, m: &Mutator<'a>) -> Local<'a, U>
+    where
+        T: Extends<U, Up>,
+    {
         m.shared.push(m.shared.local_raw(self))
     }
 
@@ -499,13 +520,18 @@ impl<'a> Mutator<'a> {
         self.shared.push(unsafe { object.raw_in(self.shared.base) })
     }
 
-    /// Makes a local refer to another object: `m.set_local(last, &m[node])`, or `m.set_local(last, node)`.
+    /// Makes a local refer to another object, of its class or of one that extends it: `m.set_local(last, &m[node])`, or
+    /// `m.set_local(last, node)`.
     ///
     /// # Panics
     /// If the object belongs to another heap, or a local to another mutator.
     #[inline]
     #[track_caller]
-    pub fn set_local<T: Managed + ?Sized>(&self, local: Local<'_, T>, object: impl Reference<T>) {
+    pub fn set_local<T: Managed + ?Sized, Up>(
+        &self,
+        local: Local<'_, T>,
+        object: impl Reference<T, Up>,
+    ) {
         // SAFETY: this mutator is at no safepoint while it is borrowed (H2).
         let raw = unsafe { object.raw_in(self.shared.base) };
         self.shared.local_cell(local).store(raw.0, Relaxed);
@@ -542,7 +568,7 @@ impl<'a> Mutator<'a> {
     /// `raw` is invalid or refers to a live `T` of this heap.
     #[inline]
     #[track_caller]
-    unsafe fn target<T: Managed + ?Sized>(&self, raw: Raw) -> &T {
+    pub(in crate::raw) unsafe fn target<T: Managed + ?Sized>(&self, raw: Raw) -> &T {
         let object = self.shared.base.object(raw);
         // SAFETY: the caller's promise, and `&self` keeps this mutator from the next
         // safepoint (H2).

@@ -11,6 +11,7 @@ use std::ops::{Deref, Range};
 use std::panic::Location;
 use std::ptr;
 
+use crate::casts::TypeNumber;
 use crate::classes::type_name;
 use crate::error::OutOfMemory;
 use crate::raw::memory::address::Base;
@@ -84,6 +85,7 @@ unsafe impl<T: Managed + ?Sized, N: ArrayName> Managed for RefArray<T, N> {
         fields: &[],
         caption: None,
         drop: None,
+        number: || None,
     };
 
     #[inline]
@@ -109,6 +111,7 @@ unsafe impl<T: Plain> Managed for PlainArray<T> {
         fields: &[],
         caption: None,
         drop: None,
+        number: || None,
     };
 
     #[inline]
@@ -134,6 +137,10 @@ unsafe impl Managed for Str {
         fields: &[],
         caption: None,
         drop: None,
+        number: || {
+            static NUMBER: TypeNumber = TypeNumber::new();
+            Some(&NUMBER)
+        },
     };
 
     #[inline]

@@ -105,7 +105,8 @@ macro_rules! managed {
     (
         docs: $docs:literal, $vis:vis class: $class:ident, init: $init:ident,
         impls: [$($impls:tt)*], types: [$($types:tt)*],
-        bounds: [$($bounds:tt)*], init_impls: [$($init_impls:tt)*], init_types: [$($init_types:tt)*],
+        bounds: [$($bounds:tt)*],
+        above: [$above:ident, $up:ident, $($above_impls:tt)*], above_bounds: [$($above_bounds:tt)*], init_impls: [$($init_impls:tt)*], init_types: [$($init_types:tt)*],
         name: $name:literal, arguments: [$(($sort:ident $argument:ident))*],
         first: $first:ident, superclass: [$($superclass:ty)?], interfaces: [$($interface:ty),*],
         caption: [$($caption:literal $caption_type:ty)?],
@@ -147,6 +148,23 @@ macro_rules! managed {
                         $first: $crate::managed!(@first header, filler $(, self.$first, $superclass)?),
                         $($field: $crate::managed!(@fill $stored $type, self.$field, filler),)*
                     }
+                }
+            }
+
+            // SAFETY: an object of the class begins with one of its superclass, and every object is an `Object`; so it is
+            // whatever these can be seen as.
+            #[diagnostic::do_not_recommend]
+            unsafe impl $($above_impls)* $crate::Extends<$above, $crate::Above<$up>> for $class $($types)*
+            where
+                $above: ?$crate::derived::core::marker::Sized,
+                $crate::managed!(@above $($superclass)?): $crate::Extends<$above, $up>,
+                $($above_bounds)*
+            {
+                fn begins_with_superclass() {
+                    // The bounds are others here: the name of a type may mean another one.
+                    let _ = |object: &Self| {
+                        let _: *const $crate::managed!(@first_type $($superclass)?) = &raw const object.$first;
+                    };
                 }
             }
 
@@ -201,6 +219,7 @@ macro_rules! managed {
                         } else {
                             $crate::derived::core::option::Option::None
                         },
+                        number: $crate::managed!(@number $($impls)*),
                     }
                 };
 
@@ -214,6 +233,16 @@ macro_rules! managed {
             }
         };
     };
+    // All types with the same parameters would share the static.
+    (@number) => {
+        || {
+            static NUMBER: $crate::TypeNumber = $crate::TypeNumber::new();
+            $crate::derived::core::option::Option::Some(&NUMBER)
+        }
+    };
+    (@number $($impls:tt)+) => { || $crate::derived::core::option::Option::None };
+    (@above) => { $crate::Object };
+    (@above $superclass:ty) => { $superclass };
     (@first_type) => { $crate::Header };
     (@first_type $superclass:ty) => { $superclass };
     (@stored owned $type:ty) => { $crate::Owned<$type> };

@@ -18,6 +18,7 @@ use crate::raw::objects::object::{
     Descriptor, Field, FieldDescriptor, Filler, Init, Managed, Shape,
 };
 use crate::raw::objects::plain::Var;
+use crate::raw::objects::reference::extend_object;
 use crate::raw::objects::slot::{DependentSlot, Slot, WeakSlot};
 
 /// A map from objects to objects that keeps neither its keys alive nor, once the
@@ -74,6 +75,7 @@ macro_rules! managed {
                 fields: $fields,
                 caption: None,
                 drop: None,
+                number: || None,
             };
 
             #[inline]
@@ -82,6 +84,8 @@ macro_rules! managed {
                 unsafe { &*object.cast() }
             }
         }
+
+        extend_object!([K: Managed + ?Sized, V: Managed + ?Sized,] $type<K, V>);
     };
 }
 

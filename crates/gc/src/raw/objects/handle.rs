@@ -19,7 +19,7 @@ use crate::heap::HeapInner;
 use crate::raw::memory::address::Raw;
 use crate::raw::mutators::mutator::{Local, Mutator};
 use crate::raw::objects::object::{Managed, Object};
-use crate::raw::objects::reference::{OptionalReference, Reference};
+use crate::raw::objects::reference::{Extends, OptionalReference, Reference};
 use crate::raw::views::asked::Subject;
 
 /// A root, as the heap and a handle share it.
@@ -127,6 +127,40 @@ impl<T: Managed + ?Sized> Root<T> {
         // SAFETY: the cell is of this heap and was made for a `T` (H3).
         let object = unsafe { mutator.try_at(self.raw_in(mutator.heap))? };
         Ok(object.expect("a root is never null"))
+    }
+}
+
+impl<T: Managed + ?Sized> Root<T> {
+    /// The same handle, the class of its object forgotten.
+    pub fn upcast(self) -> Root<Object> {
+        Root {
+            cell: self.cell,
+            target: PhantomData,
+        }
+    }
+
+    /// The same handle, seen as one of a class that its own extends. Where it is used says which one.
+    pub fn upcast_to<U: Managed + ?Sized, Up>(self) -> Root<U>
+    where
+        T: Extends<U, Up>,
+    {
+        Root {
+            cell: self.cell,
+            target: PhantomData,
+        }
+    }
+
+    /// The same handle as one of a `U`, if the object's class is `U` or extends it.
+    ///
+    /// # Panics
+    /// If the mutator belongs to another heap, or the reference was invalidated.
+    #[track_caller]
+    pub fn downcast<U: Managed + ?Sized>(self, m: &Mutator<'_>) -> Option<Root<U>> {
+        m[&self].as_object().downcast::<U>()?;
+        Some(Root {
+            cell: self.cell,
+            target: PhantomData,
+        })
     }
 }
 

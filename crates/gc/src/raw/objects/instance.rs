@@ -50,6 +50,7 @@ unsafe impl Managed for Instance {
         fields: &[],
         caption: None,
         drop: None,
+        number: || None,
     };
 
     #[inline]

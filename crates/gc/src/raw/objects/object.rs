@@ -6,6 +6,7 @@ use std::fmt;
 
 use heaphound_heap::{ClassId, ClassInfo, FieldKind, PlainKind};
 
+use crate::casts::{self, Row, TypeNumber};
 use crate::heap::HeapInner;
 use crate::interface::{Interface, InterfaceDescriptor};
 use crate::raw::memory::address::{Base, Raw};
@@ -233,6 +234,8 @@ pub struct Descriptor {
     pub caption: Option<usize>,
     /// Drops the owned fields, its own and inherited.
     pub drop: Option<unsafe fn(*mut u8)>,
+    /// Where its number is, if the type has no parameters.
+    pub number: fn() -> Option<&'static TypeNumber>,
 }
 
 /// A field as the compiler laid it out.
@@ -317,17 +320,15 @@ impl Object {
     /// This object as a `T`, if its class is `T` or extends it.
     #[inline]
     pub fn downcast<T: Managed + ?Sized>(&self) -> Option<&T> {
-        if TypeId::of::<T>() == TypeId::of::<Object>()
-            || self
-                .heap()
-                .classes
-                .is_instance(self.class_id(), T::DESCRIPTOR)
-        {
-            // SAFETY: the class is right, and `&self` keeps the object in place.
-            Some(unsafe { T::from_object((&raw const *self).cast()) })
-        } else {
-            None
-        }
+        self.seen().downcast()
+    }
+
+    /// The object with what is known of its class, to ask several times.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn seen(&self) -> Seen<'_> {
+        let row = self.heap().classes.row(self.class_id());
+        Seen { object: self, row }
     }
 
     /// Whether the object's class implements an interface, itself or through its supertypes.
@@ -365,6 +366,39 @@ impl Object {
     }
 }
 
+/// An object with what is known of its class.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Seen<'m> {
+    object: &'m Object,
+    row: &'m Row,
+}
+
+impl<'m> Seen<'m> {
+    /// The object as a `T`, if its class is `T` or extends it.
+    #[inline(always)]
+    pub fn downcast<T: Managed + ?Sized>(self) -> Option<&'m T> {
+        let is_one = TypeId::of::<T>() == TypeId::of::<Object>()
+            || match casts::extends(
+                self.row,
+                const { casts::depth(T::DESCRIPTOR) },
+                T::DESCRIPTOR,
+            ) {
+                Some(answer) => answer,
+                None => self.ask(T::DESCRIPTOR),
+            };
+        // SAFETY: the class is right, and the borrowed object stays in place.
+        is_one.then(|| unsafe { T::from_object((&raw const *self.object).cast()) })
+    }
+
+    /// Whether it is an object of a type that rows do not tell of.
+    #[inline(never)]
+    fn ask(self, descriptor: &'static Descriptor) -> bool {
+        let classes = &self.object.heap().classes;
+        classes.ask_extends(self.object.class_id(), descriptor)
+    }
+}
+
 // SAFETY: `Object` is only a header, which every managed object begins with; it
 // has no slots of its own and is never allocated.
 unsafe impl Managed for Object {
@@ -378,6 +412,7 @@ unsafe impl Managed for Object {
         fields: &[],
         caption: None,
         drop: None,
+        number: || None,
     };
 
     #[inline]

@@ -4,25 +4,82 @@
 //! thread knows which mutators are attached on it: a local that is none of theirs is refused.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ptr;
 
 use crate::heap::HeapInner;
 use crate::raw::memory::address::{Base, Raw};
-use crate::raw::mutators::mutator::{Local, MutatorShared, foreign_local};
+use crate::raw::mutators::mutator::{Local, Mutator, MutatorShared, foreign_local};
+use crate::raw::objects::array::{ArrayName, PlainArray, RefArray, Str};
 use crate::raw::objects::handle::Root;
+use crate::raw::objects::instance::Instance;
 use crate::raw::objects::invalid;
 use crate::raw::objects::object::{Managed, Object};
+use crate::raw::objects::plain::Plain;
 use crate::raw::objects::slot::foreign_reference;
 
+/// The objects of this class are objects of `T`, too: it is `T`, or extends it. `#[managed]` says so of each class. How far above `T`
+/// is, the compiler finds out by itself.
+///
+/// # Safety
+/// Every object of this class can be seen as a `T`.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` is not a `{T}`",
+    label = "`{Self}` does not extend `{T}`",
+    note = "a place for objects of a class takes those of that class and of the classes that extend it; `downcast` looks \
+            whether an object is of a narrower class"
+)]
+pub unsafe trait Extends<T: ?Sized, Up>: Managed {
+    /// Where `#[managed]` shows that the superclass comes first. Never called.
+    #[doc(hidden)]
+    fn begins_with_superclass() {}
+}
+
+/// How far a class is above itself.
+pub struct Itself;
+
+/// How far a class is above another: one further than a third one, which the other extends.
+pub struct Above<Up>(PhantomData<Up>);
+
+// SAFETY: the same class.
+unsafe impl<T: Managed + ?Sized> Extends<T, Itself> for T {}
+
+/// Says of classes that they extend `Object` and no other.
+macro_rules! extend_object {
+    ($([$($generics:tt)*] $class:ty),*) => {$(
+        // SAFETY: every object is an `Object`, and so whatever that can be seen as.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<$($generics)* Class: ?Sized, Up>
+            $crate::Extends<Class, $crate::Above<Up>> for $class
+        where
+            $crate::Object: $crate::Extends<Class, Up>,
+        {
+        }
+    )*};
+}
+pub(in crate::raw) use extend_object;
+
+extend_object!(
+    [T: Managed + ?Sized, N: ArrayName,] RefArray<T, N>,
+    [T: Plain,] PlainArray<T>,
+    [] Str,
+    [] Instance
+);
+
 #[allow(private_bounds)] // Sealed.
-/// What refers to an object of class `T`: `&T`, a [`Local`] of this thread, or a `&`[`Root`].
+/// What refers to an object of class `T`, or of one that extends it: `&T`, a [`Local`] of this thread, or a `&`[`Root`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not refer to an object of class `{T}`",
-    note = "a `&T`, a `Local<T>` or a `&Root<T>` does; the class must be the same, not a sub- or superclass"
+    note = "a `&T`, a `Local<T>` or a `&Root<T>` does"
 )]
-pub trait Reference<T: ?Sized>: Refers<T> {}
-
-impl<T: ?Sized, R: Refers<T>> Reference<T> for R {}
+pub trait Reference<T: ?Sized, Up = Itself>: Refers<T, Up> {
+    /// The object.
+    ///
+    /// # Panics
+    /// If it is another heap's or another mutator's, or the reference was invalidated.
+    #[doc(hidden)]
+    fn object<'m>(self, m: &'m Mutator<'_>) -> &'m T;
+}
 
 #[allow(private_bounds)] // Sealed.
 /// A [`Reference`], or an option of one.
@@ -30,12 +87,12 @@ impl<T: ?Sized, R: Refers<T>> Reference<T> for R {}
     message = "`{Self}` does not refer to an object of class `{T}`",
     note = "a `&T`, a `Local<T>`, a `&Root<T>` or an `Option` of one does; `clear()` sets a slot to null"
 )]
-pub trait OptionalReference<T: ?Sized>: MayRefer<T> {}
+pub trait OptionalReference<T: ?Sized, Up = Itself>: MayRefer<T, Up> {}
 
-impl<T: ?Sized, R: MayRefer<T>> OptionalReference<T> for R {}
+impl<T: ?Sized, Up, R: MayRefer<T, Up>> OptionalReference<T, Up> for R {}
 
 /// What refers to an object. Nobody else can implement it.
-pub(crate) trait Refers<T: ?Sized> {
+pub(crate) trait Refers<T: ?Sized, Up>: Copy {
     /// The reference, for a slot of the heap with that base.
     ///
     /// # Panics
@@ -47,7 +104,7 @@ pub(crate) trait Refers<T: ?Sized> {
 }
 
 /// What refers to an object, or to none. Nobody else can implement it.
-pub(crate) trait MayRefer<T: ?Sized> {
+pub(crate) trait MayRefer<T: ?Sized, Up> {
     /// As [`Refers::raw_in`]; null if it refers to none.
     ///
     /// # Safety
@@ -55,7 +112,7 @@ pub(crate) trait MayRefer<T: ?Sized> {
     unsafe fn raw_in(self, base: Base) -> Raw;
 }
 
-impl<T: Managed + ?Sized> Refers<T> for &T {
+impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for &C {
     #[inline]
     #[track_caller]
     unsafe fn raw_in(self, base: Base) -> Raw {
@@ -67,7 +124,17 @@ impl<T: Managed + ?Sized> Refers<T> for &T {
     }
 }
 
-impl<T: Managed + ?Sized> Refers<T> for Local<'_, T> {
+impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for &C {
+    #[inline]
+    #[track_caller]
+    fn object<'m>(self, m: &'m Mutator<'_>) -> &'m T {
+        let raw = m.own(self);
+        // SAFETY: the object lives now, and for as long as this mutator is borrowed (H2); what extends `T` is one.
+        unsafe { T::from_object(m.shared.base.object(raw)) }
+    }
+}
+
+impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for Local<'_, C> {
     #[inline]
     #[track_caller]
     unsafe fn raw_in(self, base: Base) -> Raw {
@@ -80,12 +147,30 @@ impl<T: Managed + ?Sized> Refers<T> for Local<'_, T> {
     }
 }
 
-impl<T: Managed + ?Sized> Refers<T> for &Root<T> {
+impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for Local<'_, C> {
+    #[inline]
+    #[track_caller]
+    fn object<'m>(self, m: &'m Mutator<'_>) -> &'m T {
+        // SAFETY: a local that is not invalid refers to a live object of its class (H3), which extends `T`.
+        unsafe { m.target(m.shared.local_raw(self)) }
+    }
+}
+
+impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for &Root<C> {
     #[inline]
     #[track_caller]
     unsafe fn raw_in(self, base: Base) -> Raw {
         // SAFETY: the caller's promise; the root is of that heap, as `raw_in` checks.
         unsafe { valid(base, self.raw_in(HeapInner::of(base))) }
+    }
+}
+
+impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for &Root<C> {
+    #[inline]
+    #[track_caller]
+    fn object<'m>(self, m: &'m Mutator<'_>) -> &'m T {
+        // SAFETY: as for a local; the root is of this heap, as `raw_in` checks.
+        unsafe { m.target(self.raw_in(m.heap)) }
     }
 }
 
@@ -104,8 +189,8 @@ unsafe fn valid(base: Base, raw: Raw) -> Raw {
 }
 
 macro_rules! may_refer {
-    ($($generics:tt)*) => {
-        impl<T: Managed + ?Sized> MayRefer<T> for $($generics)* {
+    ($($reference:ty),*) => {$(
+        impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> MayRefer<T, Up> for $reference {
             #[inline]
             #[track_caller]
             unsafe fn raw_in(self, base: Base) -> Raw {
@@ -113,14 +198,12 @@ macro_rules! may_refer {
                 unsafe { Refers::raw_in(self, base) }
             }
         }
-    };
+    )*};
 }
-may_refer!(&T);
-may_refer!(Local<'_, T>);
-may_refer!(&Root<T>);
+may_refer!(&C, Local<'_, C>, &Root<C>);
 
 /// None is null.
-impl<T: Managed + ?Sized, R: Refers<T>> MayRefer<T> for Option<R> {
+impl<T: ?Sized, Up, R: Refers<T, Up>> MayRefer<T, Up> for Option<R> {
     #[inline]
     #[track_caller]
     unsafe fn raw_in(self, base: Base) -> Raw {

@@ -20,7 +20,7 @@ use crate::raw::memory::address::{
 use crate::raw::mutators::mutator::Local;
 use crate::raw::objects::barrier;
 use crate::raw::objects::object::{Field, Filler, Managed, Object};
-use crate::raw::objects::reference::{MayRefer, OptionalReference, Reference};
+use crate::raw::objects::reference::{Itself, MayRefer, OptionalReference, Reference};
 
 /// An optional reference in a managed object.
 #[repr(transparent)]
@@ -103,7 +103,7 @@ fn try_load<T: Managed + ?Sized>(slot: &AtomicU32) -> Result<Option<&T>, Invalid
 /// Writes a slot that lies in a heap.
 #[inline]
 #[track_caller]
-fn store<T: Managed + ?Sized>(slot: &AtomicU32, target: impl MayRefer<T>) {
+fn store<T: ?Sized, Up>(slot: &AtomicU32, target: impl MayRefer<T, Up>) {
     // SAFETY: the slot is borrowed from a mutator of its heap, which is at no safepoint meanwhile (H2).
     let raw = unsafe { target.raw_in(Base::of(slot)) };
     slot.store(raw.0, Release);
@@ -158,15 +158,15 @@ impl<T: Managed + ?Sized> Slot<T> {
         try_load(&self.raw)
     }
 
-    /// Makes the slot refer to an object: `slot.set(&m[node])`, or of a local, `slot.set(node)`, which takes a
-    /// little longer. An option may be none.
+    /// Makes the slot refer to an object, of its class or of one that extends it: `slot.set(&m[node])`, or that of a
+    /// local, `slot.set(node)`, which takes a little longer, or that of a root. An option may be none.
     ///
     /// # Panics
     /// If the object belongs to another heap than the slot.
     #[inline]
     #[track_caller]
-    pub fn set(&self, target: impl OptionalReference<T>) {
-        store(&self.raw, target);
+    pub fn set<Up>(&self, target: impl OptionalReference<T, Up>) {
+        store::<T, Up>(&self.raw, target);
     }
 
     /// Makes the slot refer to no object.
@@ -252,8 +252,8 @@ impl<T: Managed + ?Sized> Ref<T> {
     /// If the object belongs to another heap than the slot.
     #[inline]
     #[track_caller]
-    pub fn set(&self, target: impl Reference<T>) {
-        store(&self.raw, Some(target));
+    pub fn set<Up>(&self, target: impl Reference<T, Up>) {
+        store::<T, Up>(&self.raw, Some(target));
     }
 }
 
@@ -274,15 +274,15 @@ impl<T: Managed + ?Sized> WeakSlot<T> {
         try_load(&self.raw)
     }
 
-    /// Makes the slot refer to an object: `slot.set(&m[node])`, or of a local, `slot.set(node)`, which takes a
-    /// little longer. An option may be none.
+    /// Makes the slot refer to an object, of its class or of one that extends it: `slot.set(&m[node])`, or that of a
+    /// local, `slot.set(node)`, which takes a little longer, or that of a root. An option may be none.
     ///
     /// # Panics
     /// If the object belongs to another heap than the slot.
     #[inline]
     #[track_caller]
-    pub fn set(&self, target: impl OptionalReference<T>) {
-        store(&self.raw, target);
+    pub fn set<Up>(&self, target: impl OptionalReference<T, Up>) {
+        store::<T, Up>(&self.raw, target);
     }
 
     /// Makes the slot refer to no object.
@@ -328,7 +328,7 @@ impl<T: Managed + ?Sized> DependentSlot<T> {
 
     #[track_caller]
     pub(crate) fn set(&self, target: Option<&T>) {
-        store(&self.raw, target);
+        store::<T, Itself>(&self.raw, target);
     }
 }
 

@@ -159,7 +159,7 @@ impl ValueSlot {
     /// If the object belongs to another heap.
     #[inline]
     #[track_caller]
-    pub fn set_object(&self, object: impl Reference<Object>) {
+    pub fn set_object<Up>(&self, object: impl Reference<Object, Up>) {
         self.slot.set(Some(object));
         self.word.store(NIL, Relaxed);
     }
@@ -242,6 +242,22 @@ impl<'s> LocalValue<'s> {
     #[track_caller]
     pub fn get<'m>(self, m: &'m Mutator<'_>) -> Value<&'m Object> {
         Value::decode(self.word, self.object.map(|it| &m[it]))
+    }
+
+    /// The local of its object, or of the number that takes an object. Nobody may set it.
+    pub(in crate::raw) fn object_local(self) -> Option<Local<'s, Object>> {
+        self.object
+    }
+
+    /// The same value, its object held by another local.
+    pub(in crate::raw) fn with_object<'a>(
+        self,
+        object: Option<Local<'a, Object>>,
+    ) -> LocalValue<'a> {
+        LocalValue {
+            word: self.word,
+            object,
+        }
     }
 
     /// What stands in the tag word, and what in the slot.

@@ -1,0 +1,17 @@
+//! Only `#[managed]` says what a class extends, or whoever writes `unsafe`.
+
+use heaphound::{Above, Extends, Itself, managed};
+
+#[managed]
+struct Number {
+    value: u64,
+}
+
+#[managed]
+struct Text {
+    text: String,
+}
+
+impl Extends<Text, Above<Itself>> for Number {}
+
+fn main() {}

@@ -61,6 +61,12 @@ pub struct Invariants {
         serde(default, skip_serializing_if = "BTreeSet::is_empty")
     )]
     refuted: BTreeSet<String>,
+    /// How many objects there were, at different times, up to a limit.
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "BTreeSet::is_empty")
+    )]
+    sizes: BTreeSet<u64>,
 }
 
 /// The version of the form.
@@ -68,6 +74,9 @@ const SCHEMA_VERSION: u32 = 3;
 
 /// The percentages of smaller structures mean nothing, and any count of theirs is a quirk.
 const LEAST_INSTANCES: u64 = 16;
+
+/// So many sizes are told from each other.
+const MOST_SIZES: usize = 64;
 
 /// A slot that was never null in fewer objects may be null all the same.
 const ENOUGH_INSTANCES: i64 = 1_000;
@@ -210,6 +219,9 @@ impl Invariants {
     }
 
     fn learn_facts(&mut self, measure: &Measure) {
+        if !measure.facts.is_empty() && self.sizes.len() < MOST_SIZES {
+            self.sizes.insert(measure.instances);
+        }
         for (fact, tally) in &measure.facts {
             if self.refuted.contains(fact) {
                 continue;
@@ -255,13 +267,16 @@ impl Invariants {
         self.merge_degrees(other.instances, other.degrees, other.looks_like);
         self.matches.update(self.is_evident());
         self.refuted.extend(other.refuted);
+        self.sizes.extend(other.sizes);
         for (fact, theirs) in other.facts {
             match self.facts.entry(fact) {
                 Entry::Occupied(mut ours) => {
                     let fact = ours.key().clone();
                     ours.get_mut().merge(&fact, theirs);
                 }
-                Entry::Vacant(entry) => drop(entry.insert(theirs)),
+                Entry::Vacant(entry) => {
+                    entry.insert(theirs);
+                }
             }
         }
         let refuted = self.facts.extract_if(.., |_, it| it.is_refuted());
@@ -359,7 +374,8 @@ impl Invariants {
     fn is_rare_null(&self, broken: &Broken) -> bool {
         let learnt = self.relations.kept();
         let learnt: i64 = learnt.map(|point| number(point, &Count::Instances)).sum();
-        learnt < ENOUGH_INSTANCES
+        let of_sizes: u64 = self.sizes.iter().sum();
+        learnt.max(of_sizes as i64) < ENOUGH_INSTANCES
             && match broken {
                 Broken::Relation {
                     relation, excess, ..

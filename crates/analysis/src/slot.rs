@@ -174,6 +174,20 @@ impl SlotName {
         }
     }
 
+    /// Returns the name of any slot of a class.
+    pub(crate) fn any(class: Option<&str>) -> Self {
+        let text = class.map_or_else(|| "*".to_string(), |class| format!("{class}.*"));
+        Self {
+            text,
+            is_elements: false,
+        }
+    }
+
+    /// Returns whether it is the name of the first elements of arrays.
+    pub(crate) fn is_first(&self) -> bool {
+        !self.is_elements && self.text.ends_with("[0]")
+    }
+
     /// Returns the name of this slot and another of the same object, together.
     pub(crate) fn beside(&self, other: &Self) -> Self {
         Self {

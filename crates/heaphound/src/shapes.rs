@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heaphound_analysis::shape::{self, Broken, Measure, Profile, Violation};
+use heaphound_analysis::shape::{self, Measure, Profile, Violation};
 use heaphound_gc::{
     self as gc, Check, Counted, Every, Found, Heap, MarkedHeap, Needs, Reaction, Registration,
 };
@@ -174,11 +174,9 @@ impl Told {
         broken: &[Violation],
     ) -> Option<usize> {
         let is_first = self.excesses.is_empty();
-        let excess = |it: &Violation| match &it.broken {
-            Broken::Degree { count, .. } => *count as i128,
-            Broken::Relation { excess, .. } | Broken::Match { excess, .. } => *excess,
-        };
-        let excesses = broken.iter().map(|it| (it.broken.to_string(), excess(it)));
+        let excesses = broken
+            .iter()
+            .map(|it| (it.broken.to_string(), it.broken.extent()));
         let excesses: Vec<(String, i128)> = excesses.collect();
         if excesses != self.excesses {
             self.excesses = excesses;

@@ -195,7 +195,7 @@ fn errors(kind: &Kind, error: &Error, trials: &Trials, profile: &Profile) -> Det
                         Metric::Range(..) => detected.by_range = true,
                     },
                     Broken::Relation { .. } => detected.by_relation = true,
-                    Broken::Match { .. } => detected.by_match = true,
+                    Broken::Match { .. } | Broken::Fact { .. } => detected.by_match = true,
                 }
             }
         }

@@ -26,6 +26,9 @@ pub struct Structure {
     pub class: String,
     /// The class between two objects of it, if there is one.
     pub through: Option<String>,
+    /// How many slots the class has, if they are too many to be told from each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dictionary: Option<usize>,
     /// What they look like: `singly linked list`.
     pub looks_like: String,
     /// Objects of the class.

@@ -381,7 +381,7 @@ fn is_array(classes: &[ClassInfo], class: ClassId) -> bool {
 
 /// Returns whether a slot leads to arrays of references, and whether these are read for it: not if so many
 /// refer to the same ones that reading them again for each would take long.
-fn reads_arrays(summary: &Summary, classes: &[ClassInfo], slot: SlotId) -> (bool, bool) {
+pub(super) fn reads_arrays(summary: &Summary, classes: &[ClassInfo], slot: SlotId) -> (bool, bool) {
     let edges = summary.edges_of(slot).iter();
     let mut arrays = edges.filter(|edge| is_array(classes, edge.to)).peekable();
     let leads = arrays.peek().is_some();

@@ -4,8 +4,6 @@
 //! in a tree of many slots; then, if enough has been seen, whatever else depends on the rest. A
 //! matching that follows from others is left out.
 
-use std::collections::BTreeSet;
-
 use super::modular::Echelon;
 use super::relation::{ENOUGH_POINTS, Learnable, Point, Relations, number, row, solve};
 use super::{HashSum, Measure, Referrer, Relation};
@@ -21,6 +19,8 @@ const MOST_TERMS: usize = 12;
 const ENOUGH_CONFIRMED: usize = 3;
 /// Objects that a matching must have been true of, in all points together. Of a few it may be by accident.
 const ENOUGH_OBJECTS: i64 = 48;
+/// Objects whose arrays must have had a first element, if all had one.
+const ENOUGH_FIRSTS: i64 = 512;
 /// What an object adds to a sum of hashes of 31 bits, on average.
 const OF_AN_OBJECT: i64 = 1 << 30;
 
@@ -57,7 +57,7 @@ fn search(learnt: &Relations<HashSum>, mut terms: Vec<&HashSum>) -> Vec<Relation
     }
     let mut independent = Echelon::new(terms.len(), std::iter::empty());
     let mut choose = |mut relation: Relation<HashSum>| {
-        if compares_lengths_with_objects(&relation) {
+        if compares_lengths_with_objects(&relation) || !is_seen_to_differ(learnt, &relation) {
             return;
         }
         let is_back = |it: &&HashSum| matches!(it, HashSum::Backward(_));
@@ -129,6 +129,36 @@ fn compares_lengths_with_objects(relation: &Relation<HashSum>) -> bool {
     relation.terms.keys().any(is_length) && relation.terms.values().any(|it| it.abs() != 1)
 }
 
+/// Returns whether a matching about gaps, or about the first elements of arrays, was seen where they might have been null. Where most
+/// have one, those that have none may have it in common by chance that they are the first of their chain.
+fn is_seen_to_differ(learnt: &Relations<HashSum>, relation: &Relation<HashSum>) -> bool {
+    let is_gap = |it: &&HashSum| matches!(it, HashSum::Gaps(_));
+    let mut gaps = relation.terms.keys().filter(is_gap);
+    // Nor is it known of a few gaps what they have to do with anything else.
+    let are_few = |term: &HashSum| {
+        let gaps = learnt.kept().map(|it| number(it, term) / OF_AN_OBJECT);
+        gaps.sum::<i64>() < ENOUGH_OBJECTS
+    };
+    if gaps.any(are_few) {
+        return false;
+    }
+    let firsts = relation.terms.keys().filter_map(|term| match term {
+        HashSum::Sources(slot) if slot.is_first() => Some(term),
+        _ => None,
+    });
+    firsts.into_iter().all(|term| {
+        let lack = |point: &Point<HashSum>| {
+            (number(point, &HashSum::Objects) - number(point, term)) / OF_AN_OBJECT
+        };
+        let lacking: i64 = learnt.kept().map(lack).sum();
+        let objects = learnt.kept().map(|it| number(it, term) / OF_AN_OBJECT);
+        match lacking {
+            0 => objects.sum::<i64>() >= ENOUGH_FIRSTS,
+            _ => lacking >= ENOUGH_OBJECTS,
+        }
+    })
+}
+
 /// Returns whether a matching was seen often enough to be believed: at every point, or of many objects. Some of what it
 /// is about may be rare, and where there is none of it the matching says nothing.
 fn is_supported(learnt: &Relations<HashSum>, relation: &Relation<HashSum>) -> bool {
@@ -156,6 +186,21 @@ fn has_chains(learnt: &Relations<HashSum>, walked: &HashSum, slot: Option<&SlotN
     });
     let chained: Vec<i64> = chained.filter(|&it| it > 0).collect();
     chained.len() >= ENOUGH_POINTS && chained.iter().sum::<i64>() >= ENOUGH_OBJECTS
+}
+
+/// Returns whether a matching says that a slot of each object refers to something, and no more than so many do not.
+pub(super) fn is_of_nulls(relation: &Relation<HashSum>, excess: i128, most: u64) -> bool {
+    let mut terms = relation.terms.iter();
+    let is_of_nulls = matches!(
+        (terms.next(), terms.next(), terms.next()),
+        (
+            Some((HashSum::Objects, -1)),
+            Some((HashSum::Sources(_), 1)),
+            None
+        )
+    );
+    // A hash is less than twice what it is on average.
+    is_of_nulls && excess.unsigned_abs() < 2 * (OF_AN_OBJECT as u128) * u128::from(most)
 }
 
 /// Returns the same about pairs the other way round.
@@ -215,7 +260,11 @@ fn of_all_slots(terms: &[&HashSum]) -> Vec<Relation<HashSum>> {
     for group in groups.iter().filter(|group| !group.is_empty()) {
         for holder in terms.iter().filter(other).map(Some).chain([None]) {
             let sum = group.iter().chain(holder).map(|&term| (term.clone(), 1));
-            found.push(Relation::of(sum.chain([(HashSum::Objects, -1)])));
+            // Of crossed lists, each object is in two.
+            for times in [1, 2] {
+                let all = [(HashSum::Objects, -times)];
+                found.push(Relation::of(sum.clone().chain(all)));
+            }
         }
     }
     let forth: Vec<&HashSum> = terms.iter().filter(is_forth).copied().collect();
@@ -278,7 +327,7 @@ pub(super) fn is_measured(relation: &Relation<HashSum>, measure: &Measure) -> bo
     })
 }
 
-/// Returns whether a slot is the inverse of another, or one of the structure is the inverse of all others together.
+/// Returns whether a slot is the inverse of another.
 /// The slot's name is given as its own class has it, and as others have it.
 pub(super) fn has_inverse(measure: &Measure, own: &SlotName, full: &SlotName) -> bool {
     let sums = &measure.matches;
@@ -289,25 +338,22 @@ pub(super) fn has_inverse(measure: &Measure, own: &SlotName, full: &SlotName) ->
     };
     let is_back =
         |(sum, value): (&HashSum, &u64)| matches!(sum, HashSum::Backward(_)) && value == forth;
-    sums.iter().any(is_back) || leads_back(measure)
+    sums.iter().any(is_back)
 }
 
 /// Returns whether one slot of the structure is the inverse of all others together.
 pub(super) fn leads_back(measure: &Measure) -> bool {
-    let sum = |sum: HashSum| measure.matches.get(&sum).copied();
-    let slots: BTreeSet<&Referrer> = measure
-        .matches
-        .keys()
-        .filter_map(|it| match it {
-            HashSum::Forward(slot) => Some(slot),
+    let sums = &measure.matches;
+    let forth = || {
+        sums.iter().filter_map(|(sum, &value)| match sum {
+            HashSum::Forward(slot) => Some((slot, value)),
             _ => None,
         })
-        .collect();
-    slots.len() > 1
-        && slots.iter().any(|&up| {
-            let down = slots.iter().filter(|slot| **slot != up);
-            let down = down.map(|&slot| sum(HashSum::Forward(slot.clone())));
-            let down = down.reduce(|a, b| Some(a?.wrapping_add(b?))).flatten();
-            down.is_some_and(|it| Some(it) == sum(HashSum::Backward(up.clone())))
+    };
+    let all = forth().fold(0u64, |all, it| all.wrapping_add(it.1));
+    forth().count() > 1
+        && forth().any(|(up, value)| {
+            let back = sums.get(&HashSum::Backward(up.clone()));
+            back == Some(&all.wrapping_sub(value))
         })
 }

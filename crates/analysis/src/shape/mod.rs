@@ -19,6 +19,8 @@ mod backbone;
 mod classify;
 mod count;
 mod degree;
+mod fact;
+mod facts;
 mod matching;
 mod measure;
 mod metric;
@@ -26,7 +28,9 @@ mod modular;
 mod offender;
 mod profile;
 mod relation;
+mod slots;
 mod sums;
+mod tally;
 mod violation;
 mod walks;
 
@@ -34,11 +38,15 @@ pub use backbone::{Backbone, Backbones, Leads, Role};
 pub use classify::{Shape, shape_of};
 pub use count::{Count, Degree, HashSum, Number, Referrer, Side};
 pub use degree::{DegreeCounters, Degrees, Distribution, degrees, degrees_on};
-pub use measure::{Measure, measure, measure_view, measure_view_on};
+pub use fact::Comparison;
+pub use measure::{
+    Measure, measure, measure_facts, measure_facts_on, measure_view, measure_view_on,
+};
 pub use metric::{Metric, Percent};
 pub use offender::{extent, offenders, show_offenders, shown};
 pub use profile::{Invariants, Profile};
 pub use relation::{Relation, Relations};
 pub use sums::{Link, SumCounters, Sums, Trait, sums, sums_on};
+pub use tally::{Evidence, Tally};
 pub use violation::{Broken, Violation, findings};
 pub use walks::walk;

@@ -7,6 +7,7 @@ use heaphound_heap::finding::{Evidence, Finding};
 use heaphound_heap::path::{Reached, Search, named};
 use heaphound_heap::trace::Traceable;
 
+use super::facts::LaterFacts;
 use super::{
     Backbones, Broken, Count, Degree, HashSum, Metric, Referrer, Relation, Side, Violation,
 };
@@ -58,7 +59,8 @@ pub fn shown<T: Traceable>(
     backbones: &Backbones,
     violations: &[&Violation],
 ) -> Vec<T::Object> {
-    let few = |it: &&Violation| offenders(view, backbones, it, MOST_OFFENDERS);
+    let facts = LaterFacts::new(view, backbones);
+    let few = |it: &&Violation| offenders_of(view, backbones, &facts, it, MOST_OFFENDERS);
     let (rings, others): (Vec<&Violation>, Vec<&Violation>) =
         violations.iter().partition(|it| it.broken.is_ring());
     let mut objects: Vec<T::Object> = others.iter().flat_map(few).collect();
@@ -72,7 +74,8 @@ pub fn shown<T: Traceable>(
 
 /// Returns how many objects of a class differ from what was true of each of them.
 pub fn extent<T: Traceable>(view: &T, backbones: &Backbones, violations: &[Violation]) -> usize {
-    let differ = |it| offenders(view, backbones, it, usize::MAX);
+    let facts = LaterFacts::new(view, backbones);
+    let differ = |it| offenders_of(view, backbones, &facts, it, usize::MAX);
     let objects: BTreeSet<T::Object> = violations.iter().flat_map(differ).collect();
     objects.len()
 }
@@ -85,11 +88,23 @@ pub fn extent<T: Traceable>(view: &T, backbones: &Backbones, violations: &[Viola
 ///   most of them; of what is beside each other, those that have most to do with them; of chains that must end, those
 ///   where one comes into a ring.
 /// - Each object's slot refers to something: those whose slot is null.
+/// - A fact is not so: those of which it is not.
 ///
 /// Of anything else there are objects that are right and look the same. None of them is shown.
 pub fn offenders<T: Traceable>(
     view: &T,
     backbones: &Backbones,
+    violation: &Violation,
+    limit: usize,
+) -> Vec<T::Object> {
+    let facts = LaterFacts::new(view, backbones);
+    offenders_of(view, backbones, &facts, violation, limit)
+}
+
+fn offenders_of<T: Traceable>(
+    view: &T,
+    backbones: &Backbones,
+    facts: &LaterFacts<'_, T>,
     violation: &Violation,
     limit: usize,
 ) -> Vec<T::Object> {
@@ -105,6 +120,9 @@ pub fn offenders<T: Traceable>(
             ..
         } => having(view, backbones, place, *degree),
         Broken::Degree { .. } => Vec::new(),
+        Broken::Fact { fact, never, .. } => {
+            return facts.get().breaking(place, fact, never, limit);
+        }
         Broken::Match { relation, .. } if relation.terms.keys().any(HashSum::is_of_pairs) => {
             let (pairs, seen_by) = sums::unmatched(view, backbones, place, &relation.terms);
             let is_beside =
@@ -134,7 +152,7 @@ pub fn offenders<T: Traceable>(
 }
 
 /// Returns the slot of which a relation says that all objects have it.
-fn full_slot(relation: &Relation<Count>) -> Option<&SlotName> {
+pub(super) fn full_slot(relation: &Relation<Count>) -> Option<&SlotName> {
     let mut slots = relation.terms.keys().filter_map(|count| match count {
         Count::References(Referrer::Own(slot)) if !slot.is_elements() => Some(slot),
         _ => None,

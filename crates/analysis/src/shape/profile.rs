@@ -1,14 +1,17 @@
 //! Profiles: what was learnt about all backbones, in a form that a person can review and edit.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(feature = "export")]
 use serde::{Deserialize, Serialize};
 
 use super::matching;
+use super::offender::full_slot;
 use super::relation::{ENOUGH_POINTS, Relations, number, point};
 use super::{
-    Broken, Count, Degree, HashSum, Measure, Metric, Role, Shape, Side, Violation, shape_of,
+    Broken, Count, Degree, Evidence, HashSum, Measure, Metric, Role, Shape, Side, Tally, Violation,
+    shape_of,
 };
 
 /// What is true of the recursive data structures of a program, by the names of their
@@ -46,6 +49,24 @@ pub struct Invariants {
     pub relations: Relations<Count>,
     /// What is true of each object, and of each pair: sums of hashes that add up to nothing.
     pub matches: Relations<HashSum>,
+    /// What was seen of each fact.
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "BTreeMap::is_empty")
+    )]
+    pub facts: BTreeMap<String, Evidence>,
+    /// Facts of which everything was seen. There is nothing more to learn.
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "BTreeSet::is_empty")
+    )]
+    refuted: BTreeSet<String>,
+    /// How many objects there were, at different times, up to a limit.
+    #[cfg_attr(
+        feature = "export",
+        serde(default, skip_serializing_if = "BTreeSet::is_empty")
+    )]
+    sizes: BTreeSet<u64>,
 }
 
 /// The version of the form.
@@ -53,6 +74,12 @@ const SCHEMA_VERSION: u32 = 3;
 
 /// The percentages of smaller structures mean nothing, and any count of theirs is a quirk.
 const LEAST_INSTANCES: u64 = 16;
+
+/// So many sizes are told from each other.
+const MOST_SIZES: usize = 64;
+
+/// A slot that was never null in fewer objects may be null all the same.
+const ENOUGH_INSTANCES: i64 = 1_000;
 
 /// So many objects of a structure may have a degree that was never seen.
 const MOST_BY_CHANCE: u64 = 2;
@@ -176,6 +203,7 @@ impl Invariants {
         if n >= LEAST_INSTANCES {
             self.learn_degrees(measure);
         }
+        self.learn_facts(measure);
         if !measure.matches.is_empty() {
             let is_evident = self.is_evident();
             let point = matching::point(measure);
@@ -188,6 +216,24 @@ impl Invariants {
     /// objects of them is so for a reason. Addresses change while a program does nothing.
     fn is_evident(&self) -> bool {
         self.instances.is_some() && self.relations.points() >= ENOUGH_POINTS
+    }
+
+    fn learn_facts(&mut self, measure: &Measure) {
+        if !measure.facts.is_empty() && self.sizes.len() < MOST_SIZES {
+            self.sizes.insert(measure.instances);
+        }
+        for (fact, tally) in &measure.facts {
+            if self.refuted.contains(fact) {
+                continue;
+            }
+            let known = self.facts.entry(fact.clone());
+            let known = known.or_insert_with(|| Evidence::new(tally.comparison));
+            known.learn(fact, tally);
+            if known.is_refuted() {
+                self.facts.remove(fact);
+                self.refuted.insert(fact.clone());
+            }
+        }
     }
 
     fn learn_degrees(&mut self, measure: &Measure) {
@@ -220,6 +266,22 @@ impl Invariants {
         self.matches.merge(other.matches);
         self.merge_degrees(other.instances, other.degrees, other.looks_like);
         self.matches.update(self.is_evident());
+        self.refuted.extend(other.refuted);
+        self.sizes.extend(other.sizes);
+        for (fact, theirs) in other.facts {
+            match self.facts.entry(fact) {
+                Entry::Occupied(mut ours) => {
+                    let fact = ours.key().clone();
+                    ours.get_mut().merge(&fact, theirs);
+                }
+                Entry::Vacant(entry) => {
+                    entry.insert(theirs);
+                }
+            }
+        }
+        let refuted = self.facts.extract_if(.., |_, it| it.is_refuted());
+        self.refuted.extend(refuted.map(|it| it.0));
+        self.facts.retain(|fact, _| !self.refuted.contains(fact));
     }
 
     fn merge_degrees(
@@ -249,7 +311,12 @@ impl Invariants {
 
     fn test(&self, measure: &Measure) -> Vec<Violation> {
         let exact = self.broken_relations(measure);
-        let exact: Vec<Broken> = exact.chain(self.broken_matches(measure)).collect();
+        let exact = exact.chain(self.broken_matches(measure));
+        let mut exact: Vec<Broken> = exact.chain(self.broken_facts(measure)).collect();
+        // Nor is a rare null told alone.
+        if exact.iter().all(|it| self.is_rare_null(it)) {
+            exact.clear();
+        }
         let degrees = self.broken_degrees(measure);
         // What a few objects have may be rare and right. It is told beside what cannot be.
         let degrees = degrees.filter(|it| !exact.is_empty() || !self.is_slight(it));
@@ -302,6 +369,27 @@ impl Invariants {
         }
     }
 
+    /// Returns whether all that is wrong is that a slot of few objects is null that was never null in what was learnt,
+    /// which was not much: a vertex without edges may be rare.
+    fn is_rare_null(&self, broken: &Broken) -> bool {
+        let learnt = self.relations.kept();
+        let learnt: i64 = learnt.map(|point| number(point, &Count::Instances)).sum();
+        let of_sizes: u64 = self.sizes.iter().sum();
+        learnt.max(of_sizes as i64) < ENOUGH_INSTANCES
+            && match broken {
+                Broken::Relation {
+                    relation, excess, ..
+                } => {
+                    let is_rare = (-(MOST_BY_CHANCE as i128)..0).contains(excess);
+                    is_rare && full_slot(relation).is_some()
+                }
+                Broken::Match { relation, excess } => {
+                    matching::is_of_nulls(relation, *excess, MOST_BY_CHANCE)
+                }
+                _ => false,
+            }
+    }
+
     fn broken_relations(&self, measure: &Measure) -> impl Iterator<Item = Broken> {
         let point = point(measure);
         let tested = self.relations.hold.iter().filter(|it| !it.ignored);
@@ -328,6 +416,24 @@ impl Invariants {
                 excess,
             })
         })
+    }
+
+    fn broken_facts(&self, measure: &Measure) -> impl Iterator<Item = Broken> {
+        let known = |(fact, tally): (&String, &Tally)| {
+            let known = self.facts.get(fact)?;
+            let never = known.never();
+            if known.comparison != tally.comparison {
+                return None;
+            }
+            let mut seen = tally.seen.iter().zip(never);
+            seen.any(|(&seen, never)| never && seen > 0)
+                .then(|| Broken::Fact {
+                    fact: fact.clone(),
+                    tally: tally.clone(),
+                    never,
+                })
+        };
+        measure.facts.iter().filter_map(known)
     }
 
     /// Returns whether nobody had a degree while a few objects had a higher one. How many references such a hub

@@ -92,6 +92,8 @@ pub(super) const ENOUGH_POINTS: usize = 3;
 const ENOUGH_CONFIRMED: usize = 5;
 /// A relation with more terms is an accident, or too hard to understand.
 const MOST_TERMS: usize = 4;
+/// With more of them, pairs of slots are not tried.
+const MOST_TRIED: usize = 100_000;
 /// With more counts, only the obvious relations are looked for.
 const MOST_COUNTS: usize = 40;
 
@@ -284,7 +286,9 @@ impl Learnable for Count {
                 open.push(slot);
             }
         }
-        for (at, &a) in open.iter().enumerate() {
+        let pairs = open.len() * open.len() * structures.len();
+        let few = if pairs > MOST_TRIED { 0 } else { open.len() };
+        for (at, &a) in open[..few].iter().enumerate() {
             for &b in &open[at + 1..] {
                 let both = |structure: &&Count| {
                     Relation::new(&[(a, 1), (b, 1), (&Count::Instances, -1), (structure, 1)])

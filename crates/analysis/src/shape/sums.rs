@@ -26,7 +26,7 @@ use heaphound_heap::trace::Traceable;
 use heaphound_heap::view::Place;
 use heaphound_heap::{ClassInfo, FieldKind};
 
-use super::{Backbone, Backbones, HashSum, Referrer, Role};
+use super::{Backbone, Backbones, HashSum, Referrer, Role, slots};
 use crate::slot::{SlotId, SlotIds, SlotName};
 use crate::summary::{live, on_threads};
 
@@ -603,11 +603,11 @@ impl Names<'_> {
 
     fn own(&self, link: Link) -> SlotName {
         match link {
-            Link::Slot(slot) => self.ids.own_name(self.classes, slot),
-            Link::Elements(slot) => self.ids.own_name(self.classes, slot).elements(),
-            Link::First(slot) => self.ids.own_name(self.classes, slot).first(),
+            Link::Slot(slot) => slots::own_name(self.ids, self.classes, slot),
+            Link::Elements(slot) => slots::own_name(self.ids, self.classes, slot).elements(),
+            Link::First(slot) => slots::own_name(self.ids, self.classes, slot).first(),
             Link::Beside(a, b) => {
-                let [a, b] = [a, b].map(|slot| self.ids.own_name(self.classes, slot));
+                let [a, b] = [a, b].map(|slot| slots::own_name(self.ids, self.classes, slot));
                 a.beside(&b)
             }
         }
@@ -619,12 +619,12 @@ impl Names<'_> {
         if self.ids.class_of(slot) == Some(own.class) {
             return Referrer::Own(self.own(link));
         }
-        let name = self.ids.name_with_class(self.classes, slot);
+        let name = slots::name_with_class(self.ids, self.classes, slot);
         Referrer::Other(match link {
             Link::Slot(_) => name,
             Link::Elements(_) => name.elements(),
             Link::First(_) => name.first(),
-            Link::Beside(_, other) => name.beside(&self.ids.own_name(self.classes, other)),
+            Link::Beside(_, other) => name.beside(&slots::own_name(self.ids, self.classes, other)),
         })
     }
 }

@@ -2,7 +2,8 @@
 
 use heaphound_heap::finding::{Finding, Named, Severity};
 
-use super::{Count, Degree, HashSum, Metric, Referrer, Relation, Shape};
+use super::tally::{OUTCOMES, in_words};
+use super::{Count, Degree, HashSum, Metric, Referrer, Relation, Shape, Tally};
 
 /// An invariant that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,9 +47,33 @@ pub enum Broken {
         /// move.
         excess: i128,
     },
+    /// What was never so of an object and of what it refers to is.
+    Fact {
+        /// What is compared.
+        fact: String,
+        /// How often each outcome is.
+        tally: Tally,
+        /// Which must not be.
+        never: [bool; OUTCOMES],
+    },
 }
 
 impl Broken {
+    /// Returns how often a fact is not so, and how often it was looked at.
+    fn times(tally: &Tally, never: &[bool; OUTCOMES]) -> (u64, u64) {
+        let broken = tally.seen.iter().zip(never).filter(|it| *it.1);
+        (broken.map(|it| it.0).sum(), tally.seen.iter().sum())
+    }
+
+    /// Returns by how much it is broken: a number that stays the same while the same objects differ and do not move.
+    pub fn extent(&self) -> i128 {
+        match self {
+            Self::Degree { count, .. } => (*count).into(),
+            Self::Relation { excess, .. } | Self::Match { excess, .. } => *excess,
+            Self::Fact { tally, never, .. } => Self::times(tally, never).0.into(),
+        }
+    }
+
     /// Returns whether there are fewer objects or references than there should be.
     pub fn is_too_few(&self) -> bool {
         match self {
@@ -59,7 +84,7 @@ impl Broken {
                 ..
             } => expected.exceeds(*count, *instances),
             Self::Relation { excess, .. } => *excess < 0,
-            Self::Match { .. } => false,
+            Self::Match { .. } | Self::Fact { .. } => false,
         }
     }
 
@@ -75,6 +100,7 @@ impl Broken {
             Self::Degree { expected, .. } => expected.to_string(),
             Self::Relation { relation, .. } => relation.to_string(),
             Self::Match { relation, .. } => relation.to_string(),
+            Self::Fact { fact, tally, never } => in_words(fact, tally.comparison, never),
         }
     }
 
@@ -102,6 +128,10 @@ impl Broken {
                 format!("{}: {} {too}", counts.join(", "), excess.unsigned_abs())
             }
             Self::Match { .. } => "others".into(),
+            Self::Fact { tally, never, .. } => {
+                let (broken, of) = Self::times(tally, never);
+                format!("{broken} of {of} otherwise")
+            }
         }
     }
 }
@@ -112,6 +142,7 @@ impl std::fmt::Display for Broken {
             Self::Degree { degree, .. } => write!(f, "{degree}"),
             Self::Relation { relation, .. } => write!(f, "{relation}"),
             Self::Match { relation, .. } => write!(f, "{relation}"),
+            Self::Fact { fact, .. } => write!(f, "{fact}"),
         }
     }
 }
@@ -142,6 +173,10 @@ fn finding(violations: &[Violation], collection: Option<u64>) -> Finding {
                     }
                     _ => None,
                 }));
+            }
+            Broken::Fact { fact, .. } => {
+                notes.push(difference);
+                slots.push(format!("{}: {fact}", violation.class));
             }
             Broken::Relation { relation, .. } => {
                 notes.push(difference);

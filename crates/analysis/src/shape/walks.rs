@@ -80,7 +80,8 @@ fn slots_in_question<T: Traceable>(
     let own = &backbones.list()[place];
     let measure = &measures[place];
     let [_, _, twice, more] = measure.degrees.incoming;
-    if own.role != Role::Backbone || twice + more == 0 || measure.matches.is_empty() {
+    let is_asked = own.role == Role::Backbone && measure.dictionary.is_none();
+    if !is_asked || twice + more == 0 || measure.matches.is_empty() {
         return Vec::new();
     }
     // Sums of pairs are in the measure of one class of each family.
@@ -94,6 +95,9 @@ fn slots_in_question<T: Traceable>(
         let name = ids.own_name(view.classes(), *slot);
         measure.recursive.contains_key(&name)
     };
+    if family.iter().any(|it| matching::leads_back(it)) {
+        return Vec::new();
+    }
     let has_inverse = |slot: &SlotId| {
         let own = ids.own_name(view.classes(), *slot);
         let full = ids.name_with_class(view.classes(), *slot);

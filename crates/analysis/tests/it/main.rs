@@ -6,6 +6,7 @@ mod export;
 mod profile;
 mod shape;
 mod shape_alarms;
+mod shape_facts;
 mod shape_relations;
 mod shape_walks;
 mod structures;

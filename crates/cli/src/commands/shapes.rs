@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use heaphound_analysis::shape::{
-    self, Backbones, Measure, Profile, Role, Violation, measure_view_on, shape_of,
+    self, Backbones, Measure, Profile, Role, Violation, measure_facts_on, shape_of,
 };
 use heaphound_analysis::slot::SlotIds;
 use heaphound_analysis::summary::summarize_on;
@@ -67,9 +67,13 @@ pub fn run(args: &Args, progress: &Progress) -> Result<Report, Problem> {
         (None, Some(path)) => Some(read_profile(path)?.ok_or_else(|| missing(path))?),
         (None, None) => None,
     };
-    let heap = input::read_edges(&args.heap, progress)?;
+    // Plain data takes memory, and only what is learnt or tested is about it.
+    let heap = match args.learn.is_some() || args.test.is_some() {
+        true => input::read_heap(&args.heap, progress)?,
+        false => input::read_edges(&args.heap, progress)?,
+    };
     let threads = threads();
-    let mut measures = progress.of("measuring", || measure_view_on(&heap, threads));
+    let mut measures = progress.of("measuring", || measure_facts_on(&heap, threads));
     measures.sort_by_key(|it| std::cmp::Reverse(it.volume_bytes));
     let mut shapes = Shapes {
         heap_bytes: match measures.first() {
@@ -127,6 +131,7 @@ fn structure(measure: &Measure) -> Structure {
     Structure {
         class: measure.class.clone(),
         through: measure.through.clone(),
+        dictionary: measure.dictionary,
         looks_like: shape_of(measure).to_string(),
         objects: measure.instances,
         bytes: measure.volume_bytes,

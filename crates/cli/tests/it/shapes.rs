@@ -478,3 +478,53 @@ fn slots_of_any_name_are_learnt_and_tested() {
         assert_eq!(output.status.code(), Some(0), "{slot:?}: {}", told(&output));
     }
 }
+
+/// A chain of objects, one of which has so many keys more, each of which leads to another object.
+fn keyed(chain: usize, keys: usize) -> String {
+    let mut text = String::from("root static:all -> Object#1\n");
+    for at in 1..chain {
+        text += &format!("Object#{at}.next -> Object#{}\n", at + 1);
+    }
+    for key in 0..keys {
+        text += &format!("Object#1.key{key} -> Object#{}\n", chain + 1 + key);
+        text += &format!("Object#{}.back -> Object#1\n", chain + 1 + key);
+    }
+    text
+}
+
+#[test]
+fn an_object_with_thousands_of_keys_is_a_dictionary() {
+    let folder = Folder::new("dictionary");
+    let run = |line: &str| told(&run_in(&folder.0, line));
+    for (at, (chain, keys)) in [(20, 3_000), (33, 3_100), (47, 3_200), (60, 3_300)]
+        .into_iter()
+        .enumerate()
+    {
+        folder.write(&format!("{at}.heap"), &keyed(chain, keys));
+    }
+    let shown = run("shapes 0.heap");
+    assert!(
+        shown.contains("Object has 3,002 slots and is taken for a dictionary"),
+        "{shown}"
+    );
+    for at in 0..3 {
+        run(&format!("shapes {at}.heap --learn p.json"));
+    }
+    let profile = folder.read("p.json");
+    assert!(!profile.contains("key17"), "keys are data, and not learnt");
+    assert!(profile.len() < 20_000, "{} bytes", profile.len());
+    let tested = run("shapes 3.heap --test p.json");
+    assert!(
+        tested.contains("compared with p.json: 1 kind of structure"),
+        "{tested}"
+    );
+    let json = run_in(&folder.0, "shapes 0.heap --json");
+    schema::check(&String::from_utf8(json.stdout).unwrap());
+    // As many slots as a class of a program has are told apart.
+    folder.write("few.heap", &keyed(20, 30));
+    let few = run("shapes few.heap --json");
+    assert!(
+        !few.contains("dictionary") && few.contains("key17"),
+        "{few}"
+    );
+}

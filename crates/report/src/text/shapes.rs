@@ -37,6 +37,17 @@ pub fn put(page: &mut Page, heap: &str, shapes: &Shapes) {
         ];
         put_table(page, &titles, &rows.collect::<Vec<_>>());
     }
+    for it in &shapes.structures {
+        if let Some(slots) = it.dictionary {
+            page.end();
+            let (name, slots) = (&it.class, count(slots as u64));
+            let line = format!(
+                "{name} has {slots} slots and is taken for a dictionary: they are not told apart"
+            );
+            page.put(PLAIN, &line);
+            page.end();
+        }
+    }
     if let Some(learnt) = &shapes.learnt {
         page.end();
         let how = match learnt.merged {

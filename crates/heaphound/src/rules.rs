@@ -12,6 +12,8 @@
 //! assertions and expressions are checked on the same stopped heap. Queries are answered by
 //! [`Rules::query`].
 
+mod want;
+
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -549,7 +551,10 @@ impl<'v> Ready<'_, 'v> {
             let place = self.place_of(rule);
             let shows_nothing = |it: &Finding| it.objects.is_empty() && it.evidence.is_empty();
             let mut finding = match judged.verdict {
-                Verdict::Fails(finding) if self.was_pruned && shows_nothing(&finding) => {
+                Verdict::Fails(finding)
+                    if self.was_pruned
+                        && (shows_nothing(&finding) || want::may_want(&rule.program)) =>
+                {
                     not_checked(&name, place, PRUNED_AWAY)
                 }
                 Verdict::Fails(mut finding) => {

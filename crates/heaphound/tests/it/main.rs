@@ -32,6 +32,7 @@ mod random_programs;
 mod reports;
 mod rules;
 mod sampling;
+mod sampling_edges;
 mod several_heaps;
 mod sites;
 mod soak;

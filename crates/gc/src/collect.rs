@@ -604,7 +604,7 @@ impl HeapInner {
     fn settle_tables(&self, ground: Ground<'_>, is_repeat: bool) {
         let mut now = |raw| Some(raw).filter(|&raw| is_marked(ground, raw));
         self.labels.lock().unwrap().follow(&mut now);
-        self.settle_samples(ground);
+        self.settle_samples(ground, is_repeat);
         if cfg!(feature = "assertions") {
             self.assertions
                 .lock()

@@ -156,7 +156,7 @@ impl Heap {
             labels: Mutex::default(),
             names: Names::default(),
             pruning: PruningTable::default(),
-            sites: Sites::default(),
+            sites: Sites::new(config.interval()),
             pretenurer: Mutex::default(),
             halted: OnceLock::new(),
             stats: Mutex::default(),

@@ -320,15 +320,25 @@ impl HeapInner {
         self.stats.lock().unwrap().pretenuring = *stats;
     }
 
-    /// Notes how long a full collection took, and how many bytes of the mature space had been handed out before it.
+    /// Notes how long a full collection took, and how many bytes of the mature space had been handed out before it. With the world stopped.
+    ///
+    /// It has seen what became of what was pretenured. If too little of a site lives, some of it may have died late; but there is
+    /// reason to look at the site at once.
     pub(crate) fn note_full(&self, handed_out: usize, time: Duration) {
-        if self.config.pretenuring.is_some() {
-            self.pretenurer
-                .lock()
-                .unwrap()
-                .governor
-                .note_full(handed_out, time);
+        let Some(options) = self.config.pretenuring else {
+            return;
+        };
+        let mutators = self.mutators.lock().unwrap();
+        let table = self.sites.0.lock().unwrap();
+        for (row, number) in table.rows.iter().zip(1..) {
+            let survival = options.survival(&row.born_old);
+            if row.is_pretenured && survival.is_some_and(|it| it <= options.threshold) {
+                let left = mutators.iter().map(|it| it.sampler.left(SiteId(number)));
+                left.for_each(|it| it.set(0));
+            }
         }
+        let pretenurer = &mut *self.pretenurer.lock().unwrap();
+        pretenurer.governor.note_full(handed_out, time);
     }
 }
 

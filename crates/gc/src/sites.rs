@@ -19,7 +19,7 @@
 pub(crate) mod context;
 mod pprof;
 mod report;
-mod samples;
+pub(crate) mod samples;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -35,11 +35,11 @@ use crate::pretenuring::SiteState;
 use crate::raw::marking::mark::Ground;
 use crate::raw::marking::weak::is_marked;
 use crate::raw::mutators::mutator::MutatorShared;
-use crate::raw::mutators::sampler::{Interval, Promoted};
+use crate::raw::mutators::sampler::{Interval, Promoted, Weights};
 use crate::raw::objects::header::SiteId;
 use crate::raw::{Raw, StoppedHeap};
 use crate::sites::context::Context;
-use crate::sites::samples::Samples;
+use crate::sites::samples::{Lane, Samples};
 
 /// A place in the program that allocates, as the slow path of allocation gets it.
 pub(crate) type Site = &'static Location<'static>;
@@ -215,12 +215,27 @@ impl<S> StoppedHeap<'_, S> {
 }
 
 /// The sites of a heap.
-#[derive(Default)]
 pub(crate) struct Sites(pub(crate) Mutex<Table>);
 
+impl Sites {
+    /// Of a heap that takes samples at such intervals.
+    pub(crate) fn new(interval: Interval) -> Self {
+        Self(Mutex::new(Table {
+            weights: Weights::new(interval),
+            rows: Vec::new(),
+            by_place: HashMap::new(),
+            programs: Vec::new(),
+            by_program: HashMap::new(),
+            cohorts: VecDeque::new(),
+            born_old: Vec::new(),
+            dying: Vec::new(),
+        }))
+    }
+}
+
 /// Rows are numbered from 1.
-#[derive(Default)]
 pub(crate) struct Table {
+    weights: Weights,
     pub(crate) rows: Vec<Row>,
     by_place: HashMap<(SourcePlace, ClassId, Context), SiteId>,
     /// Places of programs that a runtime runs.
@@ -251,6 +266,8 @@ pub(crate) struct Row {
     recent: Sum,
     lifetimes: [u64; LIFETIMES],
     pub(crate) pretenured: Sum,
+    /// What was old from the beginning, between the last two full collections.
+    pub(crate) born_old: SitePhase,
     pub(crate) is_pretenured: bool,
     pub(crate) state: SiteState,
 }
@@ -273,6 +290,13 @@ impl Sum {
             samples: self.samples + other.samples,
             bytes: self.bytes + other.bytes,
         }
+    }
+
+    /// One more sample, which stands for that many bytes.
+    #[inline]
+    fn note(&mut self, bytes: u64) {
+        self.samples += 1;
+        self.bytes += bytes;
     }
 }
 
@@ -336,6 +360,7 @@ impl Table {
 
     /// Takes over what a mutator has counted. With the world stopped, or by the mutator itself.
     fn gather(&mut self, shared: &MutatorShared) {
+        shared.sampler.settle_quick();
         for (row, number) in self.rows.iter_mut().zip(1..) {
             let tally = shared.sampler.tally(SiteId(number));
             let (young, old) = (tally.young.take(), tally.old.take());
@@ -355,110 +380,142 @@ impl Table {
         if self.cohorts.front().is_none_or(|it| it.since != full) {
             self.cohorts.push_front(Cohort {
                 since: full,
-                objects: Samples::default(),
+                objects: Samples::new(),
             });
         }
         &mut self.cohorts[0].objects
     }
 
     /// The nursery was evacuated: these samples have survived. There have been so many full collections.
-    fn promoted(&mut self, interval: Interval, survivors: &[Promoted], full: u64) {
-        for row in &mut self.rows {
-            row.transient = SitePhase {
-                samples: row.young.samples,
-                allocated_bytes: row.young.bytes,
-                ..SitePhase::default()
-            };
-            row.settled = row.settled.plus(std::mem::take(&mut row.young));
-        }
+    fn promoted(&mut self, survivors: &[Promoted], full: u64) {
+        let mut survived = vec![Sum::default(); self.rows.len() + 1];
         for sample in survivors {
-            let phase = &mut self.row(sample.site).transient;
-            phase.survived_samples += 1;
-            phase.survived_bytes += interval.weight(sample.size_class.cell_bytes());
+            let weight = self.weights.of(sample.size_class);
+            survived[sample.site.0 as usize].note(weight);
         }
-        for row in &mut self.rows {
-            let phase = row.transient;
-            let survived = Sum {
-                samples: phase.survived_samples,
-                bytes: phase.survived_bytes,
+        let newest = self.newest(full);
+        for sample in survivors {
+            newest.push(Lane::of(sample.size_class), sample.raw);
+        }
+        for (row, survived) in self.rows.iter_mut().zip(survived.into_iter().skip(1)) {
+            let young = std::mem::take(&mut row.young);
+            row.settled = row.settled.plus(young);
+            row.transient = SitePhase {
+                samples: young.samples,
+                allocated_bytes: young.bytes,
+                survived_samples: survived.samples,
+                survived_bytes: survived.bytes,
             };
             for sum in [&mut row.live, &mut row.recent, &mut row.survived] {
                 *sum = sum.plus(survived);
             }
-            let died = phase.allocated_bytes.saturating_sub(phase.survived_bytes);
-            row.lifetimes[0] += died;
+            row.lifetimes[0] += young.bytes.saturating_sub(survived.bytes);
         }
-        self.newest(full)
-            .extend(survivors.iter().map(|sample| sample.raw));
     }
 
-    /// All that lives is marked, by the `full`-th full collection.
-    fn marked(&mut self, ground: Ground<'_>, interval: Interval, full: u64, generational: bool) {
-        for row in &mut self.rows {
-            (row.live, row.recent) = (Sum::default(), Sum::default());
+    /// All that lives is marked, by the `full`-th full collection. In a `repeat`, some of what was marked before is not, for it was forced to
+    /// die.
+    fn marked(&mut self, ground: Ground<'_>, full: u64, generational: bool, repeat: bool) {
+        let (rows, dying, weights) = (&mut self.rows, &mut self.dying, &self.weights);
+        for row in rows.iter_mut() {
+            if repeat {
+                continue;
+            }
             let old = std::mem::take(&mut row.old);
-            if !generational {
-                row.transient = SitePhase {
-                    samples: old.samples,
-                    allocated_bytes: old.bytes,
-                    ..SitePhase::default()
-                };
+            let phase = SitePhase {
+                samples: old.samples,
+                allocated_bytes: old.bytes,
+                ..SitePhase::default()
+            };
+            if generational {
+                row.born_old = phase;
+            } else {
+                row.transient = phase;
                 row.settled = row.settled.plus(old);
             }
         }
-        // What it dies of, it has survived nothing before.
-        let born = (self.born_old.drain(..)).map(|raw| (raw, is_marked(ground, raw)));
-        let (alive, dead): (Vec<_>, Vec<_>) = born.partition(|it| it.1);
-        self.dying.extend(dead.into_iter().map(|it| (it.0, full)));
-        if !generational {
-            for &(raw, _) in &alive {
-                let (site, weight) = interval.weigh(ground, raw);
-                let row = self.row(site);
-                row.survived.add((1, weight));
-                row.transient.survived_samples += 1;
-                row.transient.survived_bytes += weight;
+        let mut survived = vec![Sum::default(); rows.len() + 1];
+        let mut born = Vec::new();
+        for raw in self.born_old.drain(..) {
+            if !is_marked(ground, raw) {
+                // What it dies of, it has survived nothing before.
+                dying.push((raw, full));
+                continue;
             }
+            let sample = weights.weigh(ground, raw);
+            survived[sample.site.0 as usize].note(sample.weight);
+            born.push((sample.lane, raw));
         }
-        self.newest(full - 1)
-            .extend(alive.into_iter().map(|it| it.0));
-        let (rows, dying) = (&mut self.rows, &mut self.dying);
+        for (row, survived) in rows.iter_mut().zip(survived.into_iter().skip(1)) {
+            let phase = match generational {
+                true => &mut row.born_old,
+                false => {
+                    row.survived = row.survived.plus(survived);
+                    &mut row.transient
+                }
+            };
+            phase.survived_samples += survived.samples;
+            phase.survived_bytes += survived.bytes;
+        }
+        let newest = self.newest(full - 1);
+        for (lane, raw) in born {
+            newest.push(lane, raw);
+        }
+        let (rows, dying, weights) = (&mut self.rows, &mut self.dying, &self.weights);
+        let mut live = vec![Sum::default(); rows.len() + 1];
+        let mut recent = Vec::new();
+        // The youngest come first.
         for cohort in &mut self.cohorts {
-            let is_recent = cohort.since + RECENT >= full;
+            if cohort.since + RECENT < full && recent.is_empty() {
+                recent = live.clone();
+            }
+            // In a heap of one generation: it had survived what is repeated now.
+            let has_survived = repeat && !generational && cohort.since == full - 1;
             cohort.objects.retain(ground, |raw| {
-                if !is_marked(ground, raw) {
-                    dying.push((raw, cohort.since));
-                    return false;
+                let sample = weights.weigh(ground, raw);
+                if is_marked(ground, raw) {
+                    live[sample.site.0 as usize].note(sample.weight);
+                    return true;
                 }
-                let (site, weight) = interval.weigh(ground, raw);
-                let row = &mut rows[site.0 as usize - 1];
-                row.live.add((1, weight));
-                if is_recent {
-                    row.recent.add((1, weight));
+                if has_survived {
+                    let row = &mut rows[sample.site.0 as usize - 1];
+                    row.survived.samples -= 1;
+                    row.survived.bytes -= sample.weight;
+                    row.transient.survived_samples -= 1;
+                    row.transient.survived_bytes -= sample.weight;
                 }
-                true
+                dying.push((raw, cohort.since));
+                false
             });
+        }
+        if recent.is_empty() {
+            recent = live.clone();
+        }
+        let sums = live.into_iter().zip(recent).skip(1);
+        for (row, (live, recent)) in rows.iter_mut().zip(sums) {
+            (row.live, row.recent) = (live, recent);
         }
         self.cohorts.retain(|it| !it.objects.is_empty());
         while self.cohorts.len() > COHORTS {
             let oldest = self.cohorts.pop_back().expect("there are too many");
             let last = self.cohorts.back_mut().expect("there are others");
-            last.objects.extend(oldest.objects.iter());
+            last.objects.append(&oldest.objects);
         }
     }
 
     /// Those that were marked after all, because their finalizers are to run, go on; the others are dead.
-    fn bury(&mut self, ground: Ground<'_>, interval: Interval, full: u64, generational: bool) {
+    fn bury(&mut self, ground: Ground<'_>, full: u64, generational: bool) {
         for (raw, since) in std::mem::take(&mut self.dying) {
+            let sample = self.weights.weigh(ground, raw);
             if is_marked(ground, raw) {
-                self.newest(full - 1).push(raw);
+                self.newest(full - 1).push(sample.lane, raw);
                 continue;
             }
             let survived = match full - since {
                 0 => 0,
                 more => more - 1 + generational as u64,
             };
-            let (site, weight) = interval.weigh(ground, raw);
-            self.row(site).lifetimes[lifetime(survived)] += weight;
+            self.row(sample.site).lifetimes[lifetime(survived)] += sample.weight;
         }
     }
 
@@ -499,6 +556,7 @@ impl Row {
             recent: Sum::default(),
             lifetimes: [0; LIFETIMES],
             pretenured: Sum::default(),
+            born_old: SitePhase::default(),
             is_pretenured: false,
             state: SiteState::default(),
         }
@@ -539,11 +597,21 @@ impl HeapInner {
         for row in &table.rows {
             *of_class.entry(row.class).or_default() += 1;
         }
+        // What mutators have counted since the last collection.
+        let mut new = vec![Sum::default(); table.rows.len() + 1];
+        for shared in mutators.iter() {
+            // A site that has got its number since is not told of.
+            shared.sampler.for_each_quick(|site, taken| {
+                if let Some(sum) = new.get_mut(site.0 as usize) {
+                    sum.add(taken);
+                }
+            });
+        }
         let rows = table.rows.iter().zip(1..);
         let rows = rows.filter(|(row, _)| is_wanted(row.class));
         let mut told: Vec<_> = rows
             .map(|(row, number)| {
-                let (mut new, mut pretenured) = (Sum::default(), 0);
+                let (mut new, mut pretenured) = (new[usize::from(number)], 0);
                 for shared in mutators.iter() {
                     let tally = shared.sampler.tally(SiteId(number));
                     new.add(tally.young.get());
@@ -593,24 +661,21 @@ impl HeapInner {
     /// The nursery was evacuated: these samples have survived.
     pub(crate) fn promote_samples(&self, survivors: &[Promoted]) {
         let mut table = self.sites.0.lock().unwrap();
-        let interval = self.config.interval();
-        table.promoted(interval, survivors, self.full_collections());
+        table.promoted(survivors, self.full_collections());
     }
 
-    /// All that lives is marked.
-    pub(crate) fn settle_samples(&self, ground: Ground<'_>) {
+    /// All that lives is marked; in a repeat, again.
+    pub(crate) fn settle_samples(&self, ground: Ground<'_>, is_repeat: bool) {
         let mut table = self.sites.0.lock().unwrap();
-        let interval = self.config.interval();
         let generational = self.generations.nursery().is_some();
-        table.marked(ground, interval, self.full_collections(), generational);
+        table.marked(ground, self.full_collections(), generational, is_repeat);
     }
 
     /// What is not marked now is dead.
     pub(crate) fn bury_samples(&self, ground: Ground<'_>) {
         let mut table = self.sites.0.lock().unwrap();
-        let interval = self.config.interval();
         let generational = self.generations.nursery().is_some();
-        table.bury(ground, interval, self.full_collections(), generational);
+        table.bury(ground, self.full_collections(), generational);
     }
 
     /// Objects have moved.

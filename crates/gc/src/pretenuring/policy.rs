@@ -13,6 +13,10 @@ pub(crate) struct Standing {
     survival: f64,
     /// What it has allocated in the nursery, with what was lately counting more.
     history: History,
+    /// Phases in a row in which enough survived.
+    good: u32,
+    /// How often it was found to be wrong.
+    reversed: u32,
 }
 
 /// Samples and bytes of several phases.
@@ -85,6 +89,9 @@ impl Decision {
 /// Confirmations that are counted.
 const MOST_CONFIRMED: u32 = 20;
 
+/// Times that a site was wrong that are counted.
+const MOST_DISTRUST: u32 = 6;
+
 impl Standing {
     /// The part that survived when it was last looked at.
     pub(crate) fn survival(&self) -> f64 {
@@ -106,7 +113,14 @@ impl Pretenuring {
             let (enough, survival) = self.look(phase);
             // A site that is now like this and now like that would be wrong half of the time.
             let is_in_doubt = self.governor && standing.history.at_least() <= self.threshold;
-            if !enough || survival <= self.threshold || is_in_doubt {
+            if enough {
+                let is_good = survival > self.threshold;
+                standing.good = if is_good { standing.good + 1 } else { 0 };
+            }
+            // Each time that it was wrong, it takes twice as long to be believed.
+            let wait = 1 << standing.reversed.min(MOST_DISTRUST);
+            let must_wait = self.governor && standing.good < wait;
+            if !enough || survival <= self.threshold || is_in_doubt || must_wait {
                 return Decision::Stay;
             }
             let grounds = phase.allocated_bytes;
@@ -137,6 +151,7 @@ impl Pretenuring {
         standing.history.note(phase);
         if survival <= self.threshold {
             standing.mature = None;
+            (standing.good, standing.reversed) = (0, standing.reversed + 1);
             return Decision::Nursery;
         }
         mature.confirmed = (mature.confirmed + 1).min(MOST_CONFIRMED);
@@ -317,6 +332,25 @@ mod tests {
         );
         assert!(later[..20].iter().all(|&bytes| bytes == 0));
         assert!(later[28..].iter().sum::<u64>() > 50 * 100 * KB);
+    }
+
+    #[test]
+    fn with_a_governor_a_site_that_was_wrong_is_believed_later_each_time() {
+        // Twelve phases of what lives, and then twelve of what dies, over and over.
+        let changes = |number: usize| if number / 12 % 2 == 0 { 1.0 } else { 0.0 };
+        let wrong = |governor: bool| {
+            let policy = Pretenuring::LBS80.governor(governor);
+            let mature = simulate(policy, 100 * KB, 1000, changes);
+            let dies = mature.iter().enumerate().filter(|it| changes(it.0) == 0.0);
+            let late = dies.clone().filter(|it| it.0 >= 200);
+            let sum =
+                |all: &mut dyn Iterator<Item = (usize, &u64)>| all.map(|it| it.1).sum::<u64>();
+            (sum(&mut dies.clone()), sum(&mut late.clone()))
+        };
+        let (with, late) = wrong(true);
+        let (without, _) = wrong(false);
+        assert!(with < without / 8, "{with} and {without}");
+        assert_eq!(late, 0, "twelve phases are not enough any more");
     }
 
     #[test]

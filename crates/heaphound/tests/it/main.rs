@@ -35,6 +35,7 @@ mod references;
 mod reports;
 mod rules;
 mod sampling;
+mod sampling_edges;
 mod several_heaps;
 mod sites;
 mod soak;

@@ -139,6 +139,43 @@ fn a_site_that_changes_goes_back_to_the_nursery() {
     assert!(reversed_after < 100_000 + 3 * 8_192, "{reversed_after}");
 }
 
+/// It was to be looked at again after a thousand times as much; but a full collection sees that nothing of it lives any more.
+#[test]
+fn a_full_collection_that_finds_it_dead_has_a_site_looked_at_at_once() {
+    let how = Pretenuring::LBS80.back(BackSampling::Constant, 10, 0);
+    let heap = builder()
+        .sampling(Sampling::every(1024))
+        .pretenuring(how.governor(false))
+        .build()
+        .unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let kept = m.alloc_refs::<Node>(50_000).unwrap();
+    let mut line = 0;
+    for round in 0..200_000 {
+        if round == 100_000 {
+            m.collect();
+        }
+        let mut m = m.scope();
+        line = line!() + 1;
+        let made = node(&mut m, round);
+        if round < 50_000 {
+            m[kept][round as usize].set(Some(&m[made]));
+        }
+        if round == 99_999 {
+            let stats = heap.stats().pretenuring;
+            assert!(at(&heap, line).is_pretenured && stats.reversed == 0);
+        }
+    }
+    let stats = heap.stats().pretenuring;
+    assert_eq!((stats.decisions, stats.reversed), (1, 1), "{stats:?}");
+    // What was left of the nursery, and then another: 8,192 nodes fill it.
+    let site = at(&heap, line);
+    assert!(
+        site.pretenured_bytes < (100_000 + 2 * 8_192) * 24,
+        "{site:?}"
+    );
+}
+
 #[test]
 fn the_governor_switches_off_what_does_not_pay() {
     // Nearly all of what the class allocates dies, at another line: its slow path costs more than is saved.

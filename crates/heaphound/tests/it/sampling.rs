@@ -526,20 +526,92 @@ fn a_profile_says_what_the_sites_do() {
             && number(at, 2) == u64::from(line)
     });
     let location = number(location.expect("the line is there"), 1);
-    let packed = |mut bytes: &[u8]| {
-        let mut numbers = Vec::new();
-        while let Some(end) = bytes.iter().position(|it| it & 0x80 == 0) {
-            let (number, rest) = bytes.split_at(end + 1);
-            let digits = number.iter().rev();
-            numbers.push(digits.fold(0, |all, it| all << 7 | u64::from(it & 0x7f)));
-            bytes = rest;
-        }
-        numbers
-    };
     let sample = of(2)
         .find(|it| packed(fields(it)[0].2) == [location])
         .unwrap();
     assert_eq!(packed(fields(sample)[1].2), [12_000, 12_000, 12_000]);
+}
+
+/// Numbers, one after the other.
+fn packed(mut bytes: &[u8]) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    while let Some(end) = bytes.iter().position(|it| it & 0x80 == 0) {
+        let (number, rest) = bytes.split_at(end + 1);
+        let digits = number.iter().rev();
+        numbers.push(digits.fold(0, |all, it| all << 7 | u64::from(it & 0x7f)));
+        bytes = rest;
+    }
+    assert!(bytes.is_empty(), "a number goes on");
+    numbers
+}
+
+/// What a reader of profiles relies on: all that is referred to is there, and stacks begin where memory is allocated.
+#[test]
+fn a_profile_holds_together_and_adds_up() {
+    let sampling = Sampling::exact().contexts(4);
+    let heap = builder(BOTH[1]).sampling(sampling).build().unwrap();
+    let mut m = heap.attach("main").unwrap();
+    let kept = m.alloc_refs::<Node>(3_000).unwrap();
+    for value in 0..3_000 {
+        first_caller(&mut m);
+        second_caller(&mut m);
+        m.set_site((value % 3 == 0).then(|| heap.define_site("a \"b\".js", 1, 1)));
+        let mut m = m.scope();
+        let made = node(&mut m, value);
+        m[kept][value as usize].set(Some(&m[made]));
+    }
+    m.set_site(None);
+    m.collect();
+    let mut bytes = Vec::new();
+    heap.write_pprof(&mut bytes).unwrap();
+    let all = fields(&bytes);
+    let of = |field: u64| all.iter().filter(move |it| it.0 == field).map(|it| it.2);
+    let number = |message: &[u8], field: u64| {
+        let found = fields(message).into_iter().find(|it| it.0 == field);
+        found.map_or(0, |it| it.1)
+    };
+    let strings: Vec<&str> = of(6).map(|it| std::str::from_utf8(it).unwrap()).collect();
+    let mut functions = std::collections::HashMap::new();
+    for function in of(5) {
+        let name = strings[number(function, 2) as usize];
+        assert!(strings.len() as u64 > number(function, 4));
+        assert!(functions.insert(number(function, 1), name).is_none());
+    }
+    let mut locations = std::collections::HashMap::new();
+    for location in of(4) {
+        let line = fields(location).into_iter().find(|it| it.0 == 4).unwrap().2;
+        let function = functions[&number(line, 1)];
+        let id = number(location, 1);
+        assert!(id > 0 && locations.insert(id, function).is_none());
+    }
+    let mut sums = [0; 3];
+    let mut longest = 0;
+    for sample in of(2) {
+        let stack: Vec<&str> = packed(fields(sample)[0].2)
+            .iter()
+            .map(|id| locations[id])
+            .collect();
+        let values = packed(fields(sample)[1].2);
+        assert_eq!(values.len(), of(1).count());
+        (sums.iter_mut().zip(values)).for_each(|(sum, value)| *sum += value);
+        if stack[0] == "Node" {
+            longest = longest.max(stack.len());
+        }
+    }
+    assert!(longest > 2, "who called is not there: {longest}");
+    let sites = heap.sites();
+    let sum = |f: fn(&AllocationSite) -> u64| sites.iter().map(f).sum::<u64>();
+    let expected = [
+        sum(|it| it.allocated_bytes),
+        sum(|it| it.survived_bytes),
+        sum(|it| it.live_bytes),
+    ];
+    assert_eq!(sums, expected);
+    assert!(sums[2] >= 3_000 * 24 && sums[2] < sums[0]);
+    let period = of(11).next().expect("a kind of period");
+    assert_eq!(strings[number(period, 1) as usize], "space");
+    let known = |field: &u64| [1, 2, 4, 5, 6, 11, 12, 14].contains(field);
+    assert!(all.iter().all(|it| known(&it.0)));
 }
 
 #[test]

@@ -21,22 +21,11 @@ impl Reservation {
     /// Reserves `bytes` at a multiple of `align`; both are multiples of the page.
     pub(crate) fn new(bytes: usize, align: usize) -> io::Result<Self> {
         let total = bytes + align;
-        // SAFETY: an anonymous mapping at an address of the system's choice
-        // touches no memory of ours.
-        let start = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                total,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
+        let start = match map(ptr::null_mut(), total) {
+            Ok(start) => start,
+            // Where addresses are scarce (valgrind has 128 GiB of them), there may be room at a multiple, and not for both.
+            Err(error) => return Self::at_a_multiple(bytes, align).ok_or(error),
         };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = start.cast::<u8>();
         let lead = start.align_offset(align);
         // SAFETY: `lead < align`, so both cuts and the rest lie in the new mapping.
         let (kept, tail) = unsafe { (start.add(lead), start.add(lead + bytes)) };
@@ -45,6 +34,20 @@ impl Reservation {
         Ok(Self {
             start: NonNull::new(kept).expect("a mapping is not at address 0"),
             bytes,
+        })
+    }
+
+    /// The same without room to cut off, at the first multiples.
+    fn at_a_multiple(bytes: usize, align: usize) -> Option<Self> {
+        (1..=64).find_map(|multiple| {
+            let wanted = ptr::without_provenance_mut(align * multiple);
+            let start = map(wanted, bytes).ok()?;
+            if start != wanted {
+                unmap(start, bytes);
+                return None;
+            }
+            let start = NonNull::new(start)?;
+            Some(Self { start, bytes })
         })
     }
 
@@ -124,10 +127,28 @@ impl Drop for Reservation {
     }
 }
 
+/// Maps addresses that nobody can touch, where the system wants unless it can do so at `wanted`.
+fn map(wanted: *mut u8, bytes: usize) -> io::Result<*mut u8> {
+    // SAFETY: an anonymous mapping where nothing is mapped touches no memory of ours.
+    let start = unsafe {
+        libc::mmap(
+            wanted.cast(),
+            bytes,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(start.cast())
+}
+
 fn unmap(start: *mut u8, bytes: usize) {
     if bytes > 0 {
-        // SAFETY: called only with parts of a mapping made by `Reservation::new`
-        // that nobody else refers to.
+        // SAFETY: called only with parts of a mapping made by `map` that nobody else refers to.
         unsafe {
             libc::munmap(start.cast(), bytes);
         }

@@ -62,51 +62,62 @@ impl MutatorShared {
     fn other_cell(
         &self,
         descriptor: &'static Descriptor,
-        size_class: SizeClass,
         cell: usize,
         site: Site,
     ) -> Option<(&Cursor, Word)> {
-        if self.cursor_mask != 0 || !self.has_room_for(1) {
+        if !self.has_room_for(1) {
             return None;
         }
-        let (sampler, cursor) = (&self.sampler, &self.cursors[0]);
-        let (key, place) = cache_place(descriptor);
-        let word = match sampler.quick_word(site, key) {
-            Some(word) => word,
-            None => {
-                let (cached, word) = self.class_cache[place].get();
-                if cached != key {
-                    return self.routed_cell(descriptor, size_class, site);
-                }
-                let word = word.with_site(sampler.known_site(site, word.class())?);
-                sampler.note_quick(site, key, word);
-                word
-            }
+        let (key, sampler) = (cache_place(descriptor).0, &self.sampler);
+        let Some(quick) = sampler.quick(site, key) else {
+            return self.unusual_cell(descriptor, cell, site);
         };
-        cursor.sample(cell, |at, end| sampler.next(at, end))?;
-        let tally = sampler.tally(word.site());
-        tally.young.add(sampler.weight(size_class));
-        Some((cursor, word))
+        let found = quick.key.get();
+        if found == key {
+            let cursor = &self.cursors[0];
+            let word = sampler.take_quick(cursor, cell, quick)?;
+            return Some((cursor, word));
+        }
+        match found == routed(key) {
+            true => self.routed_cell(cell, quick.word.get()),
+            false => self.unusual_cell(descriptor, cell, site),
+        }
     }
 
-    /// As [`other_cell`](Self::other_cell), of a class of which some site is pretenured.
+    /// As [`other_cell`](Self::other_cell), at a site where nothing was sampled or pretenured lately.
+    #[cold]
     #[inline(never)]
-    fn routed_cell(
+    fn unusual_cell(
         &self,
         descriptor: &'static Descriptor,
-        size_class: SizeClass,
+        cell: usize,
         site: Site,
     ) -> Option<(&Cursor, Word)> {
-        let (key, place) = cache_place(descriptor);
-        let (cached, word) = self.class_cache[place].get();
-        if cached != routed(key) {
+        if self.cursor_mask != 0 {
             return None;
         }
-        let (sampler, cell) = (&self.sampler, size_class.cell_bytes());
-        let id = sampler.known_site(site, word.class())?;
+        let (key, place) = cache_place(descriptor);
+        let (sampler, cursor) = (&self.sampler, &self.cursors[0]);
+        let (cached, word) = self.class_cache[place].get();
+        let is_routed = cached == routed(key);
+        if cached != key && !is_routed {
+            return None;
+        }
+        let word = word.with_site(sampler.known_site(site, word.class())?);
+        let quick = sampler.note_quick(site, cached, word, SizeClass::of(cell))?;
+        match is_routed {
+            true => self.routed_cell(cell, word),
+            false => Some((cursor, sampler.take_quick(cursor, cell, quick)?)),
+        }
+    }
+
+    /// As [`other_cell`](Self::other_cell), of a class of which some site is pretenured, given the header of a sample.
+    #[inline]
+    fn routed_cell(&self, cell: usize, word: Word) -> Option<(&Cursor, Word)> {
+        let (sampler, id) = (&self.sampler, word.site());
         let is_mature = sampler.is_mature(id);
         let cursor = match is_mature {
-            true => &self.cursors[size_class.0 as usize + 1],
+            true => &self.cursors[SizeClass::of(cell).0 as usize + 1],
             false => &self.cursors[0],
         };
         if cursor.next.get() + cell > cursor.limit.get() {
@@ -117,7 +128,7 @@ impl MutatorShared {
         } else {
             sampler.note_detour(id);
         }
-        Some((cursor, word))
+        Some((cursor, word.without_site()))
     }
 }
 
@@ -238,7 +249,7 @@ impl<'a> Mutator<'a> {
             {
                 word
             } else {
-                match shared.other_cell(descriptor, size_class, cell, Location::caller()) {
+                match shared.other_cell(descriptor, cell, Location::caller()) {
                     Some((cursor, word)) if std::ptr::eq(cursor, usual) => word,
                     Some((cursor, word)) => {
                         return Ok(alloc_old(self.heap, shared, Apart(init), word, cursor));
@@ -450,9 +461,8 @@ impl<'a> Mutator<'a> {
         loop {
             match self.heap.space.take_large(bytes, demand) {
                 Ok(raw) => {
-                    // An object that is larger than any interval.
-                    let weight = self.shared.sampler.large_weight(bytes);
-                    let site = self.sample(weight, class, site, false);
+                    // Each is a sample, and stands for itself.
+                    let site = self.sample(bytes as u64, class, site, false);
                     return Ok(Place {
                         at: self.shared.base.object(raw),
                         cell: None,

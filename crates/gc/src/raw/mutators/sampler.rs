@@ -6,7 +6,7 @@
 //! the slow one takes the sample: between two samples nothing is any different.
 //!
 //! An object is the likelier to be chosen the larger it is. So a sample stands for more than itself, and
-//! [`Interval::weight`] says for how many bytes: then sums over samples are fair estimates of sums over all
+//! [`Weights`] say for how many bytes: then sums over samples are fair estimates of sums over all
 //! objects.
 
 use std::cell::{Cell, RefCell};
@@ -15,10 +15,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::raw::marking::mark::Ground;
 use crate::raw::memory::address::Raw;
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
+use crate::raw::memory::space::Cursor;
 use crate::raw::objects::header::{Epoch, SiteId, Word};
 use crate::sampling::Sampling;
 use crate::sites::Site;
 use crate::sites::context::Context;
+use crate::sites::samples::Lane;
 
 /// How many bytes lie between two samples: this many on average, half of it at least, and at most half as many more.
 /// The interval is never the same twice, or it could keep in step with a program that allocates in turns.
@@ -44,8 +46,7 @@ impl Interval {
     }
 
     /// For how many bytes a sample stands whose cell has that many.
-    #[inline]
-    pub(crate) fn weight(self, cell: usize) -> u64 {
+    fn weight(self, cell: usize) -> u64 {
         if cell <= self.0 as usize / 2 {
             return self.0.into();
         }
@@ -57,20 +58,53 @@ impl Interval {
         };
         (cell / chance) as u64
     }
+}
 
-    /// The site of a sample, which lives or was not swept since it died, and for how many bytes it stands.
-    pub(crate) fn weigh(self, ground: Ground<'_>, sample: Raw) -> (SiteId, u64) {
+/// For how many bytes a sample stands, by size class.
+pub(crate) struct Weights([u64; SizeClass::COUNT]);
+
+impl Weights {
+    pub(crate) fn new(interval: Interval) -> Self {
+        Self(std::array::from_fn(|class| {
+            interval.weight(SizeClass(class as u8).cell_bytes())
+        }))
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, size_class: SizeClass) -> u64 {
+        self.0[size_class.0 as usize]
+    }
+
+    /// What counts of a sample, which lives or was not swept since it died.
+    #[inline]
+    pub(crate) fn weigh(&self, ground: Ground<'_>, sample: Raw) -> Weighed {
         // SAFETY: an object that is still as it was.
         let word = unsafe { ground.base.header(sample) }.load();
         let object = ground.base.object(sample);
         // SAFETY: as above.
         let bytes = unsafe { ground.traces[word.class() as usize].bytes(object) };
-        let weight = match bytes <= MAX_SMALL {
-            true => self.weight(SizeClass::of(bytes).cell_bytes()),
-            false => self.weight(bytes),
+        let (lane, weight) = match bytes <= MAX_SMALL {
+            true => {
+                let size_class = SizeClass::of(bytes);
+                (Lane::of(size_class), self.of(size_class))
+            }
+            // Every large object is a sample, and so stands for itself, however long the interval is.
+            false => (Lane::LARGE, bytes as u64),
         };
-        (word.site(), weight)
+        Weighed {
+            site: word.site(),
+            lane,
+            weight,
+        }
     }
+}
+
+/// What counts of a sample.
+pub(crate) struct Weighed {
+    pub(crate) site: SiteId,
+    pub(crate) lane: Lane,
+    /// For how many bytes it stands.
+    pub(crate) weight: u64,
 }
 
 /// A sample that has survived the nursery: where it is now, and what is needed to count it, which the evacuation has at hand.
@@ -92,6 +126,8 @@ pub(crate) struct Tally {
     pub(crate) pretenured: Count,
     /// Allocations in the nursery that took the slow path because another site of the class is pretenured.
     pub(crate) detours: AtomicU32,
+    /// For how many bytes a sample stands that is counted in [`Quick`]. All are of one size.
+    quick_weight: AtomicU64,
 }
 
 /// Counted by one thread, and read by others at any time.
@@ -104,9 +140,15 @@ pub(crate) struct Count {
 impl Count {
     #[inline]
     pub(crate) fn add(&self, bytes: u64) {
-        let (objects, before) = self.get();
-        self.objects.store(objects.wrapping_add(1), Relaxed);
-        self.bytes.store(before.wrapping_add(bytes), Relaxed);
+        self.add_all(1, bytes);
+    }
+
+    #[inline]
+    fn add_all(&self, objects: u32, bytes: u64) {
+        let (objects_before, bytes_before) = self.get();
+        self.objects
+            .store(objects_before.wrapping_add(objects), Relaxed);
+        self.bytes.store(bytes_before.wrapping_add(bytes), Relaxed);
     }
 
     /// Objects and bytes.
@@ -115,27 +157,75 @@ impl Count {
         (self.objects.load(Relaxed), self.bytes.load(Relaxed))
     }
 
-    /// As [`get`](Self::get), and begins anew. Only while the world is stopped.
+    /// As [`get`](Self::get), and begins anew. By the thread that counts, or while the world is stopped.
     pub(crate) fn take(&self) -> (u32, u64) {
-        (self.objects.swap(0, Relaxed), self.bytes.swap(0, Relaxed))
+        let counted = self.get();
+        self.objects.store(0, Relaxed);
+        self.bytes.store(0, Relaxed);
+        counted
+    }
+}
+
+/// A site at which a sample was taken lately, of a class that the fast path of allocation knows: all that the next sample there needs, in
+/// half a line of the cache.
+#[repr(align(32))]
+pub(crate) struct Quick {
+    /// Where it is in the program. 0 if there is none.
+    place: Cell<usize>,
+    /// The key of the class: it tells whether some site of the class is pretenured.
+    pub(crate) key: Cell<usize>,
+    /// The header of a sample.
+    pub(crate) word: Cell<Word>,
+    /// The number of the site in the upper bits, and how many samples were taken since the last collection. In one word, for
+    /// other threads may ask at any time.
+    taken: AtomicU64,
+}
+
+impl Quick {
+    const NONE: Self = Self {
+        place: Cell::new(0),
+        key: Cell::new(0),
+        word: Cell::new(Word(0)),
+        taken: AtomicU64::new(0),
+    };
+    /// Bits of `taken` that count.
+    const COUNT_BITS: u32 = 48;
+
+    /// Which site, and how many samples.
+    fn taken(&self) -> (SiteId, u32) {
+        let taken = self.taken.load(Relaxed);
+        (SiteId((taken >> Self::COUNT_BITS) as u16), taken as u32)
+    }
+
+    /// Remembers a site instead, of which nothing has been counted.
+    fn begin(&self, place: usize, key: usize, word: Word) {
+        self.place.set(place);
+        self.key.set(key);
+        self.word.set(word);
+        self.restart(word.site());
+    }
+
+    /// Nothing has been counted of a site.
+    fn restart(&self, site: SiteId) {
+        let site = u64::from(site.0);
+        self.taken.store(site << Self::COUNT_BITS, Relaxed);
     }
 }
 
 /// What a mutator needs to take samples.
 pub(crate) struct Sampler {
     interval: Interval,
-    /// For how many bytes a sample stands, by size class.
-    weights: [u64; SizeClass::COUNT],
-    /// How many calls a site is told apart by.
-    calls: usize,
     /// The state of a small random generator.
-    random: Cell<u64>,
+    random: Cell<u32>,
     /// The number of the [site](crate::ProgramSite) that a language runtime has set, 0 if none.
     pub(crate) program: Cell<u32>,
+    /// How many calls a site is told apart by.
+    calls: usize,
+    weights: Weights,
+    /// Sites at which samples were taken lately, of classes that the fast path knows.
+    quick: [Quick; QUICK],
     /// The sites that it has sampled lately, by where they are and by class.
     cache: [Cell<(usize, u32, SiteId)>; CACHE],
-    /// By place in the program, for classes that the fast path knows: the place, the class's descriptor and the header of a sample.
-    quick: [Cell<(usize, usize, Word)>; QUICK],
     /// By site; takes no memory where there are none.
     tallies: Box<[Tally; SITES]>,
     /// Samples in the mature space, since the last collection.
@@ -151,11 +241,14 @@ pub(crate) struct Sampler {
 /// Sites that a mutator remembers.
 const CACHE: usize = 512;
 
-/// Places in the program that it remembers with their headers.
+/// Sites that it remembers with all that a sample needs.
 const QUICK: usize = 256;
 
 /// Keys of sites differ by multiples of this: it is the alignment of a place in the program.
 const SITE_STEP: usize = align_of::<std::panic::Location<'static>>();
+
+/// Keys of classes differ by this at least, but for the bit that says that some site is pretenured.
+const DESCRIPTOR_STEP: usize = 16;
 
 /// Sites that have a number, and 0.
 const SITES: usize = SiteId::MOST + 1;
@@ -170,15 +263,12 @@ impl Sampler {
     pub(crate) fn new(sampling: Sampling, seed: u32) -> Self {
         let sampler = Self {
             interval: sampling.interval(),
-            weights: std::array::from_fn(|class| {
-                let cell = SizeClass(class as u8).cell_bytes();
-                sampling.interval().weight(cell)
-            }),
-            calls: sampling.calls(),
-            random: Cell::new(seed.into()),
+            random: Cell::new(seed),
             program: Cell::new(0),
+            calls: sampling.calls(),
+            weights: Weights::new(sampling.interval()),
+            quick: [const { Quick::NONE }; QUICK],
             cache: std::array::from_fn(|_| Cell::new((0, 0, SiteId::NONE))),
-            quick: std::array::from_fn(|_| Cell::new((0, 0, Word(0)))),
             // SAFETY: zero is a valid tally.
             tallies: unsafe { Box::new_zeroed().assume_init() },
             born_old: RefCell::default(),
@@ -198,27 +288,32 @@ impl Sampler {
     }
 
     /// Where the next sample is to be taken, given where the last was, in a cell that ends there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&self, mut at: usize, end: usize) -> usize {
-        if self.interval == Interval::EXACT {
-            return end;
-        }
         loop {
-            at += self.interval.distance(self.random()) as usize;
+            at += self.distance();
             if at >= end {
                 return at;
+            }
+            // Another byte of the same cell is chosen, or all are.
+            if self.interval == Interval::EXACT {
+                return end;
             }
         }
     }
 
-    /// Knuth's congruential generator, of which the upper half is used.
-    #[inline]
+    #[inline(always)]
+    fn distance(&self) -> usize {
+        self.interval.distance(self.random()) as usize
+    }
+
+    /// A congruential generator, of which the upper bits matter. It need not be better than that: it is to get a program out of step.
+    #[inline(always)]
     fn random(&self) -> u32 {
-        let random = self.random.get();
-        let random = random.wrapping_mul(6_364_136_223_846_793_005);
-        let random = random.wrapping_add(1_442_695_040_888_963_407);
+        let random = self.random.get().wrapping_mul(1_664_525);
+        let random = random.wrapping_add(1_013_904_223);
         self.random.set(random);
-        (random >> 32) as u32
+        random
     }
 
     /// Returns the number of a site, which `find` knows if this mutator does not. It gets the number of the site that a
@@ -254,35 +349,86 @@ impl Sampler {
         (cached == key && of == class).then_some(id)
     }
 
-    /// The header of a sample that is allocated at a place, of the class of a descriptor, if the fast path knows the class.
+    /// What is remembered of a place in the program and a class: the key under which it was [noted](Self::note_quick), and the header of a
+    /// sample. None if it is something else, or if a language runtime says where the program is.
     #[inline(always)]
-    pub(crate) fn quick_word(&self, at: Site, descriptor: usize) -> Option<Word> {
-        let (key, of, word) = self.quick(at).get();
-        let is_known = key == std::ptr::from_ref(at).addr() && of == descriptor;
-        (is_known && self.program.get() == 0).then_some(word)
+    pub(crate) fn quick(&self, at: Site, key: usize) -> Option<&Quick> {
+        let quick = self.quick_place(at, key);
+        let is_known = quick.place.get() == std::ptr::from_ref(at).addr();
+        (is_known && self.program.get() == 0).then_some(quick)
     }
 
-    /// Remembers what [`quick_word`](Self::quick_word) returns.
-    pub(crate) fn note_quick(&self, at: Site, descriptor: usize, word: Word) {
-        let key = std::ptr::from_ref(at).addr();
-        self.quick(at).set((key, descriptor, word));
+    /// Takes a sample of the next cell of a cursor, if one is due there: aims at the next one, counts this one and returns its header.
+    #[inline(always)]
+    pub(crate) fn take_quick(&self, cursor: &Cursor, cell: usize, quick: &Quick) -> Option<Word> {
+        cursor.sample(cell, |at, end| self.next(at, end))?;
+        let taken = quick.taken.load(Relaxed);
+        quick.taken.store(taken.wrapping_add(1), Relaxed);
+        Some(quick.word.get())
+    }
+
+    /// From now on, [`quick`](Self::quick) finds a site. None if it has no number of its own: objects of many sizes may share it.
+    pub(crate) fn note_quick(
+        &self,
+        at: Site,
+        key: usize,
+        word: Word,
+        size_class: SizeClass,
+    ) -> Option<&Quick> {
+        if usize::from(word.site().0) == SiteId::MOST {
+            return None;
+        }
+        let quick = self.quick_place(at, key);
+        self.count_quick(quick);
+        let weight = &self.tally(word.site()).quick_weight;
+        weight.store(self.weight(size_class), Relaxed);
+        quick.begin(std::ptr::from_ref(at).addr(), key, word);
+        Some(quick)
     }
 
     #[inline(always)]
-    fn quick(&self, at: Site) -> &Cell<(usize, usize, Word)> {
-        &self.quick[std::ptr::from_ref(at).addr() / SITE_STEP % QUICK]
+    fn quick_place(&self, at: Site, key: usize) -> &Quick {
+        let place = std::ptr::from_ref(at).addr() / SITE_STEP;
+        &self.quick[place.wrapping_add(key / DESCRIPTOR_STEP) % QUICK]
+    }
+
+    /// Adds what was counted beside a site to its tally.
+    fn count_quick(&self, quick: &Quick) {
+        let (site, samples) = quick.taken();
+        if samples > 0 {
+            quick.restart(site);
+            let tally = self.tally(site);
+            let weight = tally.quick_weight.load(Relaxed);
+            tally.young.add_all(samples, u64::from(samples) * weight);
+        }
+    }
+
+    /// Sees to it that tallies have all that was counted. By the mutator itself, or while the world is stopped.
+    pub(crate) fn settle_quick(&self) {
+        self.quick.iter().for_each(|it| self.count_quick(it));
+    }
+
+    /// Calls `f` with each site that has samples which are not in its tally yet: how many, and their bytes. While the mutator
+    /// runs, it may be off by those that it takes meanwhile.
+    pub(crate) fn for_each_quick(&self, mut f: impl FnMut(SiteId, (u32, u64))) {
+        for (site, samples) in self.quick.iter().map(Quick::taken) {
+            if samples > 0 {
+                let weight = self.tally(site).quick_weight.load(Relaxed);
+                f(site, (samples, u64::from(samples) * weight));
+            }
+        }
     }
 
     /// The fast path knows no class any more.
     pub(crate) fn forget_classes(&self) {
-        self.quick.iter().for_each(|it| it.set((0, 0, Word(0))));
+        self.settle_quick();
+        self.quick.iter().for_each(|it| it.begin(0, 0, Word(0)));
     }
 
     /// A new epoch: headers say so.
     pub(crate) fn set_epoch(&self, epoch: Epoch) {
-        for place in &self.quick {
-            let (key, of, word) = place.get();
-            place.set((key, of, word.with_epoch(epoch)));
+        for quick in &self.quick {
+            quick.word.set(quick.word.get().with_epoch(epoch));
         }
     }
 
@@ -340,19 +486,13 @@ impl Sampler {
     /// For how many bytes a sample of a size class stands.
     #[inline]
     pub(crate) fn weight(&self, size_class: SizeClass) -> u64 {
-        self.weights[size_class.0 as usize]
-    }
-
-    /// As [`weight`](Self::weight), of a large object.
-    pub(crate) fn large_weight(&self, bytes: usize) -> u64 {
-        self.interval.weight(bytes)
+        self.weights.of(size_class)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::memory::space::Cursor;
 
     /// Whether a sample is taken of the next cell.
     fn takes(cursor: &Cursor, sampler: &Sampler, size: usize) -> bool {

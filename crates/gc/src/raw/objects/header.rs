@@ -255,6 +255,12 @@ impl Word {
         Self(self.0 | (site.0 as u64) << SITE_SHIFT)
     }
 
+    /// The header of an object of the class that is no sample.
+    #[inline]
+    pub(crate) fn without_site(self) -> Self {
+        Self(self.0 & ((1 << SITE_SHIFT) - 1))
+    }
+
     /// How many references from its like have been met, 3 at most, since it was marked by a
     /// visitor that counts them.
     #[inline]

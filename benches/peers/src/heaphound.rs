@@ -349,7 +349,7 @@ fn build(m: &mut Mutator, graph: &Graph) -> Result<Directories> {
                 })
                 .map(|unit| m[units][i as usize].set(Some(&m[unit]))),
             Birth::Table(i) => m
-                .alloc_refs(graph::BUCKETS as usize)
+                .alloc_refs::<Entry>(graph::BUCKETS as usize)
                 .map(|table| m[tables][i as usize].set(Some(&m[table]))),
             Birth::Tree(i) => {
                 let (class, payload) = one_of(Kind::Tree, i);

@@ -11,7 +11,12 @@ use std::process::{Command, Stdio};
 pub fn share(program: &str) -> Option<f64> {
     let out = std::env::temp_dir().join(format!("casts-{}-{program}", std::process::id()));
     let status = Command::new("valgrind")
-        .args(["--tool=callgrind", "-q", "--dump-instr=yes", "--dump-line=no"])
+        .args([
+            "--tool=callgrind",
+            "-q",
+            "--dump-instr=yes",
+            "--dump-line=no",
+        ])
         .args(["--compress-pos=no", "--compress-strings=no"])
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(std::env::current_exe().ok()?)
@@ -71,10 +76,7 @@ fn are_casts(addresses: &[u64]) -> Option<Vec<bool>> {
         .map_err(|_| eprintln!("programs.casts_pct: addr2line is not installed"))
         .ok()?;
     let mut input = child.stdin.take()?;
-    let asked: String = addresses
-        .iter()
-        .map(|it| format!("{it:#x}\n"))
-        .collect();
+    let asked: String = addresses.iter().map(|it| format!("{it:#x}\n")).collect();
     let writer = std::thread::spawn(move || input.write_all(asked.as_bytes()));
     let output = child.wait_with_output().ok()?;
     writer.join().ok()?.ok()?;

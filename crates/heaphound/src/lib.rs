@@ -55,15 +55,15 @@ pub use heaphound_analysis as analysis;
 pub use heaphound_deal as deal;
 pub use heaphound_derive::{Interface, Managed, Plain, deal, managed};
 pub use heaphound_gc::{
-    Above, AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes,
-    Check, ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Create,
-    DynClass, DynInterface, Expect, Extends, Finalization, Header, Heap, HeapBuilder, HeapStats,
-    HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff, Itself,
-    Local, LocalValue, Managed, MarkedHeap, Mutator, Object, ObjectId, OptionalReference,
-    OutOfMemory, Pinned, Plain, PlainArray, PlainData, PlainPart, Pretenuring, PretenuringStats,
-    ProgramSite, PruneWhen, Pruned, Pruning, PruningPolicy, PruningState, Reaction, Ref, RefArray,
-    Reference, Region, Registration, Root, Sampling, SitePhase, Slot, Static, StoppedHeap, Str,
-    Subject, TooManyClasses, Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, keep,
+    AllocationSite, Asking, AssertionKind, AttachError, BackSampling, BuildError, Bytes, Check,
+    ClassBuilder, ClassError, ClassHandle, ClassShare, CollectionStats, Collector, Create,
+    DynClass, DynInterface, Expect, Finalization, Header, Heap, HeapBuilder, HeapStats,
+    HeapSummary, Instance, Interface, InterfaceBuilder, Invalidated, InvalidationOff, Local,
+    LocalValue, Managed, MarkedHeap, Mutator, Object, ObjectId, OptionalReference, OutOfMemory,
+    Pinned, Plain, PlainArray, PlainData, PlainPart, Pretenuring, PretenuringStats, ProgramSite,
+    PruneWhen, Pruned, Pruning, PruningPolicy, PruningState, Reaction, Ref, RefArray, Reference,
+    Region, Registration, Root, Sampling, SitePhase, Slot, Static, StoppedHeap, Str, Subject,
+    TooManyClasses, Value, ValueSlot, Var, Weak, WeakMap, WeakSlot, keep,
 };
 pub use heaphound_heap::probe::{ProbeError, Probes};
 pub use heaphound_heap::snapshot::Snapshot;
@@ -86,6 +86,11 @@ pub mod check {
 /// What [`HeapStats`] and [`CollectionStats`] are about.
 pub mod stats {
     pub use heaphound_gc::{Cause, Kind, Remark};
+}
+
+/// What the compiler knows of which class extends which.
+pub mod classes {
+    pub use heaphound_gc::{Above, Extends, Itself};
 }
 
 /// What [`keep`] makes of locals that leave their scope.

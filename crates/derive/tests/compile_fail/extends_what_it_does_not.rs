@@ -1,6 +1,7 @@
 //! Only `#[managed]` says what a class extends, or whoever writes `unsafe`.
 
-use heaphound::{Above, Extends, Itself, managed};
+use heaphound::classes::{Above, Extends, Itself};
+use heaphound::managed;
 
 #[managed]
 struct Number {

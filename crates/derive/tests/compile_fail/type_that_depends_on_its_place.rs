@@ -29,7 +29,8 @@ impl<'managed> Lie for LiarInit<'managed> {
 heaphound::support::managed! {
     docs: "", pub class: Liar, init: LiarInit,
     impls: [], types: [],
-    bounds: [], init_impls: [<'managed>], init_types: [<'managed>],
+    bounds: [], above: [Any, Up, <Any, Up>], above_bounds: [],
+    init_impls: [<'managed>], init_types: [<'managed>],
     name: "Liar", arguments: [],
     first: header, superclass: [], interfaces: [],
     caption: [],

@@ -162,9 +162,11 @@ macro_rules! managed {
             {
                 fn begins_with_superclass() {
                     // The bounds are others here: the name of a type may mean another one.
-                    let _ = |object: &Self| {
-                        let _: *const $crate::managed!(@first_type $($superclass)?) = &raw const object.$first;
-                    };
+                    $(
+                        let _ = |object: &Self| {
+                            let _: *const $superclass = &raw const object.$first;
+                        };
+                    )?
                 }
             }
 

@@ -29,7 +29,7 @@ use crate::raw::objects::slot::foreign_reference;
     note = "a place for objects of a class takes those of that class and of the classes that extend it; `downcast` looks \
             whether an object is of a narrower class"
 )]
-pub unsafe trait Extends<T: ?Sized, Up>: Managed {
+pub unsafe trait Extends<T: ?Sized, Up> {
     /// Where `#[managed]` shows that the superclass comes first. Never called.
     #[doc(hidden)]
     fn begins_with_superclass() {}
@@ -112,7 +112,7 @@ pub(crate) trait MayRefer<T: ?Sized, Up> {
     unsafe fn raw_in(self, base: Base) -> Raw;
 }
 
-impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for &C {
+impl<T: ?Sized, Up, C: Managed + Extends<T, Up> + ?Sized> Refers<T, Up> for &C {
     #[inline]
     #[track_caller]
     unsafe fn raw_in(self, base: Base) -> Raw {
@@ -124,7 +124,7 @@ impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for &C {
     }
 }
 
-impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for &C {
+impl<T: Managed + ?Sized, Up, C: Managed + Extends<T, Up> + ?Sized> Reference<T, Up> for &C {
     #[inline]
     #[track_caller]
     fn object<'m>(self, m: &'m Mutator<'_>) -> &'m T {
@@ -134,7 +134,7 @@ impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for &
     }
 }
 
-impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for Local<'_, C> {
+impl<T: ?Sized, Up, C: Managed + Extends<T, Up> + ?Sized> Refers<T, Up> for Local<'_, C> {
     #[inline]
     #[track_caller]
     unsafe fn raw_in(self, base: Base) -> Raw {
@@ -147,7 +147,9 @@ impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for Local<'_, C> {
     }
 }
 
-impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for Local<'_, C> {
+impl<T: Managed + ?Sized, Up, C: Managed + Extends<T, Up> + ?Sized> Reference<T, Up>
+    for Local<'_, C>
+{
     #[inline]
     #[track_caller]
     fn object<'m>(self, m: &'m Mutator<'_>) -> &'m T {
@@ -156,7 +158,7 @@ impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for L
     }
 }
 
-impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for &Root<C> {
+impl<T: ?Sized, Up, C: Managed + Extends<T, Up> + ?Sized> Refers<T, Up> for &Root<C> {
     #[inline]
     #[track_caller]
     unsafe fn raw_in(self, base: Base) -> Raw {
@@ -165,7 +167,7 @@ impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> Refers<T, Up> for &Root<C> {
     }
 }
 
-impl<T: Managed + ?Sized, Up, C: Extends<T, Up> + ?Sized> Reference<T, Up> for &Root<C> {
+impl<T: Managed + ?Sized, Up, C: Managed + Extends<T, Up> + ?Sized> Reference<T, Up> for &Root<C> {
     #[inline]
     #[track_caller]
     fn object<'m>(self, m: &'m Mutator<'_>) -> &'m T {
@@ -190,7 +192,7 @@ unsafe fn valid(base: Base, raw: Raw) -> Raw {
 
 macro_rules! may_refer {
     ($($reference:ty),*) => {$(
-        impl<T: ?Sized, Up, C: Extends<T, Up> + ?Sized> MayRefer<T, Up> for $reference {
+        impl<T: ?Sized, Up, C: Managed + Extends<T, Up> + ?Sized> MayRefer<T, Up> for $reference {
             #[inline]
             #[track_caller]
             unsafe fn raw_in(self, base: Base) -> Raw {

@@ -24,8 +24,11 @@ pub(super) struct Facts<'v, T: Traceable> {
     list: Vec<(Fact, String)>,
     objects: HashMap<ClassId, Vec<T::Object>>,
     /// By owner class: each owner, and how many objects of each place it reaches.
-    reached: BTreeMap<ClassId, Vec<(T::Object, Vec<u64>)>>,
+    reached: BTreeMap<ClassId, Vec<Owner<T::Object>>>,
 }
+
+/// An owner, and how many objects of each place it reaches.
+type Owner<O> = (O, Vec<u64>);
 
 /// A case of a fact: both sides, and the objects that differ if it does not hold.
 struct Case<O> {
@@ -308,7 +311,7 @@ impl<'v, T: Traceable> Facts<'v, T> {
 
     /// Returns how many objects of each structure one reaches from each object of a class, through members of
     /// structures and arrays. Who is reached from two counts once.
-    fn reach(&self, class: ClassId) -> Vec<(T::Object, Vec<u64>)> {
+    fn reach(&self, class: ClassId) -> Vec<Owner<T::Object>> {
         let mut visits = self.view.visits();
         visits.reserve(1);
         let mark = visits.fresh();

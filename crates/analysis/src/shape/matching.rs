@@ -142,11 +142,9 @@ fn is_seen_to_differ(learnt: &Relations<HashSum>, relation: &Relation<HashSum>) 
     if gaps.any(are_few) {
         return false;
     }
-    let firsts = relation.terms.keys().filter_map(|term| match term {
-        HashSum::Sources(slot) if slot.is_first() => Some(term),
-        _ => None,
-    });
-    firsts.into_iter().all(|term| {
+    let is_first = |it: &&HashSum| matches!(it, HashSum::Sources(slot) if slot.is_first());
+    let mut firsts = relation.terms.keys().filter(is_first);
+    firsts.all(|term| {
         let lack = |point: &Point<HashSum>| {
             (number(point, &HashSum::Objects) - number(point, term)) / OF_AN_OBJECT
         };

@@ -606,7 +606,8 @@ impl HeapInner {
         }
         let lock = || self.pruning.progress.lock().unwrap();
         lock().despair = 0;
-        let cut = lock().cut;
+        let shared = mutator.shared;
+        let seen_cuts = &shared.seen_cuts;
         loop {
             let looked = lock().looked;
             self.collect_urgently(mutator, PruningState::Select)?;
@@ -614,8 +615,8 @@ impl HeapInner {
             if progress.choice.is_some() {
                 break;
             }
-            if progress.cut > cut {
-                // For another thread, whose memory is exhausted, too.
+            if progress.cut > seen_cuts.replace(progress.cut) {
+                // Another thread's memory was exhausted, too, and what was cut for it has not been tried.
                 drop(progress);
                 self.finish(mutator);
                 return Ok(true);
@@ -630,6 +631,7 @@ impl HeapInner {
             progress.despair += 1;
         }
         self.collect_urgently(mutator, PruningState::Prune)?;
+        seen_cuts.set(lock().cut);
         self.finish(mutator);
         Ok(true)
     }

@@ -11,8 +11,8 @@ mod seen;
 use std::sync::Arc;
 
 use heaphound::{
-    Collector, Header, Heap, HeapBuilder, Managed, Mutator, Object, OutOfMemory, PruneWhen,
-    Pruning, PruningPolicy, Reaction, RefArray, Slot,
+    Collector, Header, Heap, HeapBuilder, Managed, Mutator, Object, OutOfMemory, Reaction,
+    RefArray, Slot,
 };
 
 #[derive(Managed)]
@@ -39,12 +39,8 @@ fn for_each_collector(f: impl Fn(HeapBuilder)) {
 
 /// Puts another node with some load in front of a list that nobody ever reads.
 fn leak(m: &mut Mutator<'_>, number: u64) -> Result<(), OutOfMemory> {
-    leak_to(m, "leak", number)
-}
-
-fn leak_to(m: &mut Mutator<'_>, name: &str, number: u64) -> Result<(), OutOfMemory> {
     let mut m = m.scope();
-    let head = m.static_root::<Node>(name);
+    let head = m.static_root::<Node>("leak");
     let load = m.alloc_refs::<Object>(100)?;
     let node = m.alloc(NodeInit {
         number,
@@ -79,33 +75,6 @@ fn a_list_that_nobody_reads_can_grow_for_ever() {
         );
         assert!(heap.pruned().iter().any(|it| it.source() == "Node"));
     });
-}
-
-/// They find memory exhausted at the same time, and collect for one another.
-#[test]
-fn threads_that_leak_together_go_on() {
-    for policy in [PruningPolicy::Patient, PruningPolicy::DataStructures] {
-        for_each_collector(|options| {
-            let pruning = Pruning::new().policy(policy).when(PruneWhen::Exhausted);
-            let quiet = Reaction::Call(Arc::new(|_| {}));
-            let heap = options.pruning(pruning).pruning_reaction(quiet);
-            let heap = heap.max_bytes(4 << 20).build().unwrap();
-            std::thread::scope(|scope| {
-                for thread in 0..4 {
-                    let heap = &heap;
-                    scope.spawn(move || {
-                        let name = format!("t{thread}");
-                        let mut m = heap.attach(name.as_str()).unwrap();
-                        for number in 0..20_000 {
-                            let leaked = leak_to(&mut m, &name, number);
-                            leaked.unwrap_or_else(|why| panic!("{policy:?}, {number}: {why}"));
-                        }
-                    });
-                }
-            });
-            assert!(!heap.pruned().is_empty());
-        });
-    }
 }
 
 /// What a thread that never ends keeps: its stack is no reference that can be cut, what hangs on it is.

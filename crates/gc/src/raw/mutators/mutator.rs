@@ -70,6 +70,8 @@ pub(crate) struct MutatorShared {
     /// Allocations until zeal collects.
     pub(in crate::raw) zeal_countdown: Cell<u32>,
     pub(crate) runs_finalizers: Cell<bool>,
+    /// How many collections had cut something for leak pruning when this mutator last tried again because of one.
+    pub(crate) seen_cuts: Cell<u64>,
     pub(crate) sampler: Sampler,
     /// The mutator of another heap that was attached on this thread before and still is; see `reference.rs`.
     pub(in crate::raw) attached_before: Cell<*const MutatorShared>,
@@ -140,6 +142,7 @@ impl MutatorShared {
             noted_classes: RefCell::default(),
             zeal_countdown: Cell::new(0),
             runs_finalizers: Cell::new(false),
+            seen_cuts: Cell::new(0),
             sampler,
             attached_before: Cell::new(std::ptr::null()),
         }

@@ -86,7 +86,7 @@ impl Piece {
     fn push_far(&mut self, mut length: usize, difference: i64) {
         // The sign comes last, so that what is near has few bits.
         let mut bits = (difference << 1 ^ difference >> 63) as u64;
-        self.bytes[length] = NEAR | bits as u8 % (1 << FIRST_BITS);
+        self.bytes[length] = NEAR | (bits as u8 % (1 << FIRST_BITS));
         bits >>= FIRST_BITS;
         loop {
             length += 1;

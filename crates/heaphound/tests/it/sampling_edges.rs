@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use heaphound::{
-    AllocationSite, AssertionKind, Check, Collector, Header, Heap, HeapBuilder, Local, Managed,
-    MarkedHeap, Mutator, PlainData, Pretenuring, Reaction, Sampling, Slot, check::Counted,
-    check::Found, check::Needs,
+    AllocationSite, Check, Collector, Header, Heap, HeapBuilder, Local, Managed, MarkedHeap,
+    Mutator, PlainData, Pretenuring, Sampling, Slot, check::Counted, check::Found, check::Needs,
 };
 use heaphound_testkit::cases::config;
 use heaphound_testkit::{Setting, programs, run_attached};
@@ -118,6 +117,7 @@ fn an_interval_does_not_keep_in_step_with_a_program() {
 #[test]
 #[cfg(feature = "assertions")]
 fn what_is_forced_to_die_has_not_survived() {
+    use heaphound::{AssertionKind, Reaction};
     for collector in BOTH {
         let heap = exact(collector);
         heap.set_reaction(AssertionKind::Dead, Reaction::ForceTrue);

@@ -182,14 +182,18 @@ pub(crate) struct Quick {
 }
 
 impl Quick {
-    const NONE: Self = Self {
-        place: Cell::new(0),
-        key: Cell::new(0),
-        word: Cell::new(Word(0)),
-        taken: AtomicU64::new(0),
-    };
     /// Bits of `taken` that count.
     const COUNT_BITS: u32 = 48;
+
+    /// None.
+    fn none() -> Self {
+        Self {
+            place: Cell::new(0),
+            key: Cell::new(0),
+            word: Cell::new(Word(0)),
+            taken: AtomicU64::new(0),
+        }
+    }
 
     /// Which site, and how many samples.
     fn taken(&self) -> (SiteId, u32) {
@@ -267,7 +271,7 @@ impl Sampler {
             program: Cell::new(0),
             calls: sampling.calls(),
             weights: Weights::new(sampling.interval()),
-            quick: [const { Quick::NONE }; QUICK],
+            quick: std::array::from_fn(|_| Quick::none()),
             cache: std::array::from_fn(|_| Cell::new((0, 0, SiteId::NONE))),
             // SAFETY: zero is a valid tally.
             tallies: unsafe { Box::new_zeroed().assume_init() },

@@ -500,7 +500,7 @@ fn an_object_with_thousands_of_keys_is_a_dictionary() {
         .into_iter()
         .enumerate()
     {
-        folder.write(&format!("{at}.heap"), &keyed(chain, keys));
+        folder.write(&format!("{at}.heap"), keyed(chain, keys));
     }
     let shown = run("shapes 0.heap");
     assert!(
@@ -521,7 +521,7 @@ fn an_object_with_thousands_of_keys_is_a_dictionary() {
     let json = run_in(&folder.0, "shapes 0.heap --json");
     schema::check(&String::from_utf8(json.stdout).unwrap());
     // As many slots as a class of a program has are told apart.
-    folder.write("few.heap", &keyed(20, 30));
+    folder.write("few.heap", keyed(20, 30));
     let few = run("shapes few.heap --json");
     assert!(
         !few.contains("dictionary") && few.contains("key17"),

@@ -337,7 +337,13 @@ mod tests {
     #[test]
     fn with_a_governor_a_site_that_was_wrong_is_believed_later_each_time() {
         // Twelve phases of what lives, and then twelve of what dies, over and over.
-        let changes = |number: usize| if number / 12 % 2 == 0 { 1.0 } else { 0.0 };
+        let changes = |number: usize| {
+            if (number / 12).is_multiple_of(2) {
+                1.0
+            } else {
+                0.0
+            }
+        };
         let wrong = |governor: bool| {
             let policy = Pretenuring::LBS80.governor(governor);
             let mature = simulate(policy, 100 * KB, 1000, changes);

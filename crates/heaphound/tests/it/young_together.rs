@@ -85,8 +85,9 @@ fn make_things(
             }
             m[thing].many.set(many);
         }
-        let texts = known.iter().rev().take(50).filter_map(|it| it.text);
-        match (dice.below(64), texts.last()) {
+        let shared = known.iter().skip(number.saturating_sub(50));
+        let text = shared.into_iter().find_map(|it| it.text);
+        match (dice.below(64), text) {
             (0, _) => {
                 let length = match dice.below(4) {
                     0 => BECOMES_LARGE,

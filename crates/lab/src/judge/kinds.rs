@@ -20,7 +20,7 @@ pub(super) struct Kind {
     pub(super) classes: &'static [Class],
     /// How many of the bugs must be found, at least. What is below 90 is not found by counting what each object
     /// refers to: parts of a ring that were swapped, neighbours that are such by their place in an array, children in a
-    /// tree where a sentinel stands for nothing.
+    /// tree where a sentinel stands for nothing, nulls in the first place of a chunk where few chunks were seen.
     pub(super) visible_pct: f64,
     /// Makes one of about that many elements, and returns its holder.
     pub(super) make: fn(&mut Model, usize, &mut Random) -> u32,

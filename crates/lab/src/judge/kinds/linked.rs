@@ -243,7 +243,7 @@ const ITEM: usize = 3;
 
 pub(super) const CHUNKS: Kind = Kind {
     name: "deque of chunks",
-    visible_pct: 90.0,
+    visible_pct: 85.0,
     classes: &[
         Class {
             name: "Deque",

@@ -79,7 +79,7 @@ const LEAST_INSTANCES: u64 = 16;
 const MOST_SIZES: usize = 64;
 
 /// A slot that was never null in fewer objects may be null all the same.
-const ENOUGH_INSTANCES: i64 = 400;
+const ENOUGH_INSTANCES: i64 = 550;
 
 /// So many objects of a structure may have a degree that was never seen.
 const MOST_BY_CHANCE: u64 = 2;

@@ -55,9 +55,9 @@ use crate::raw::marking::finalize::Remains;
 use crate::raw::marking::mark::{Ground, Marked};
 use crate::raw::marking::weak::{clear_dead, instead, is_marked};
 use crate::raw::memory::compact;
-use crate::raw::memory::nursery::Promotion;
 use crate::raw::memory::os::thread_time;
 use crate::raw::memory::sizes::BLOCK;
+use crate::raw::memory::space::Cursor;
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::{Raw, SizeClass, Trace};
 use crate::safepoint::Stop;
@@ -161,8 +161,8 @@ impl Request<'_> {
 pub(crate) struct CollectorState {
     /// The trace words of all classes, by id.
     pub(crate) traces: Vec<Trace>,
-    /// Where survivors of the nursery go: a set for each thread that may empty it.
-    pub(crate) promotions: Vec<Promotion>,
+    /// Where survivors of the nursery go.
+    pub(crate) promotion: [Cursor; SizeClass::COUNT],
     /// Live bytes after the last full collection.
     live_bytes: usize,
     /// Bytes allocated up to the last collection.
@@ -172,12 +172,11 @@ pub(crate) struct CollectorState {
     trend: policy::Trend,
 }
 
-impl CollectorState {
-    /// The state of a heap whose nursery is emptied by that many threads.
-    pub(crate) fn new(evacuators: usize) -> Self {
+impl Default for CollectorState {
+    fn default() -> Self {
         Self {
             traces: vec![Trace::NOTHING],
-            promotions: (0..evacuators).map(|_| Promotion::default()).collect(),
+            promotion: std::array::from_fn(|_| Cursor::default()),
             live_bytes: 0,
             allocated_bytes: 0,
             handed_out: 0,
@@ -452,11 +451,9 @@ impl HeapInner {
 
     /// Step 3.
     fn finish_last_sweep(&self, collector: &CollectorState) {
-        for promotion in &collector.promotions {
-            for size_class in SizeClass::all() {
-                let cursor = &promotion.0[size_class.0 as usize];
-                self.space.retire(cursor, size_class);
-            }
+        for size_class in SizeClass::all() {
+            let cursor = &collector.promotion[size_class.0 as usize];
+            self.space.retire(cursor, size_class);
         }
         self.space.finish_sweep(self.config.collector_threads);
         // What the last collection freed and nobody has needed since.

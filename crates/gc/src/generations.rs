@@ -6,15 +6,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use heaphound_heap::sync::Mutex;
-
 use crate::collect::{Cause, CollectorState, Kind, Request};
 use crate::config::{Collector, Config};
 use crate::heap::HeapInner;
 use crate::raw::marking::finalize::Remains;
 use crate::raw::memory::nursery::{Evacuation, Nursery};
 use crate::raw::memory::os::thread_time;
-use crate::raw::memory::sizes::{BLOCK, MAX_SMALL};
+use crate::raw::memory::sizes::MAX_SMALL;
 use crate::raw::memory::space::{Demand, Refusal};
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::{Raw, SizeClass};
@@ -155,15 +153,6 @@ impl HeapInner {
             && patience.is_some_and(|most| self.assertions.lock().unwrap().waited() >= most.get())
     }
 
-    /// Whether there is room for blocks that each of several threads leaves almost empty. In zeal mode, where they are many,
-    /// threads are started for some collections only.
-    fn spreads(&self, nursery: &Nursery, threads: usize) -> bool {
-        let blocks = threads * SizeClass::COUNT * BLOCK;
-        let is_due =
-            self.config.zeal.is_none() || self.nursery_cycle.load(Relaxed).is_multiple_of(16);
-        threads > 1 && is_due && self.space.holds(nursery.bytes() + blocks)
-    }
-
     /// Copies the nursery's survivors out; returns how many and how much.
     fn evacuate_nursery(
         &self,
@@ -174,21 +163,12 @@ impl HeapInner {
         if self.config.zeal.is_some() {
             self.verify_cards();
         }
-        let CollectorState {
-            traces, promotions, ..
-        } = collector;
-        let ground = self.ground(traces);
+        let ground = self.ground(&collector.traces);
         let hash = |raw| self.address_hash(raw);
-        let (first, others) = promotions.split_first_mut().expect("one at least");
-        let others = match self.spreads(nursery, 1 + others.len()) {
-            true => others,
-            false => &mut [],
-        };
-        let large = Mutex::new(());
-        let mut young = Evacuation::new(ground, &self.space, nursery, first, &hash, &large);
+        let mut young = Evacuation::new(ground, &self.space, nursery, &collector.promotion, &hash);
         self.for_each_young_root(|cell| young.strong(cell));
         young.read_cards();
-        young.drain_with(others, self.config.zeal.is_some());
+        young.drain();
         young.settle_weak();
         for cell in self.handles.weak.lock().unwrap().recent() {
             let raw = Raw(cell.raw.load(Relaxed));

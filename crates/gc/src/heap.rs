@@ -21,8 +21,6 @@ use crate::names::Names;
 use crate::pretenuring::Pretenurer;
 use crate::pruning::PruningTable;
 use crate::raw::marking::finalize::{Pending, Watched};
-use crate::raw::memory::nursery;
-use crate::raw::memory::sizes::{BLOCK, SizeClass};
 use crate::raw::memory::space::Space;
 use crate::raw::mutators::mutator::MutatorShared;
 use crate::raw::objects::handle::Handles;
@@ -100,9 +98,7 @@ impl Heap {
         let most = config.reach() - MATURE_START;
         let generations = Generations::new(&config);
         let nursery_bytes = generations.nursery_bytes();
-        let evacuators = nursery::evacuators(nursery_bytes, config.collector_threads);
-        let left_over = evacuators * SizeClass::COUNT * BLOCK;
-        let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * nursery_bytes + left_over)
+        let capacity = (config.max_bytes * 2 + (64 << 20) + 2 * nursery_bytes)
             .next_multiple_of(4 << 20)
             .min(most);
         let end = MATURE_START + capacity;
@@ -124,8 +120,7 @@ impl Heap {
             commit(CARDS_START, end / CARD)?;
             commit(MARKED_PAGES_START, end / PAGE)?;
         }
-        let most = config.max_bytes;
-        let pages = Pages::new(memory, base, capacity, most, nursery_bytes, evacuators)
+        let pages = Pages::new(memory, base, capacity, config.max_bytes, nursery_bytes)
             .map_err(BuildError::System)?;
         if !pages.has_reserve() {
             let refused = std::io::ErrorKind::OutOfMemory;
@@ -148,7 +143,7 @@ impl Heap {
             pending: Mutex::default(),
             safepoints: Safepoints::default(),
             mutators: Mutex::default(),
-            collector: Mutex::new(CollectorState::new(evacuators)),
+            collector: Mutex::default(),
             assertions: Mutex::default(),
             checks: Arc::default(),
             ledger: Arc::default(),

@@ -45,4 +45,3 @@ mod threads;
 mod together;
 mod values;
 mod writing;
-mod young_together;

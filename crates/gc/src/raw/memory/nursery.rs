@@ -6,15 +6,10 @@
 //! barrier ([`crate::raw::objects::slot`]) has marked the cards of old slots that refer to young
 //! objects. Weak slots are settled after the strong copy; a dependent slot
 //! counts as strong here and is judged by the next full collection.
-//!
-//! One thread begins, and most evacuations are over before others could have started. If much has survived and there is
-//! more, several share what is left (`Evacuation::share_out`). Each copies into cells of its own.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use heaphound_heap::pool::Pool;
-use heaphound_heap::sync::Mutex;
-use heaphound_heap::{FieldKind, crew};
+use heaphound_heap::FieldKind;
 
 use crate::raw::marking::mark::{Ground, prefetch};
 use crate::raw::memory::address::{
@@ -24,7 +19,7 @@ use crate::raw::memory::pages::{Pages, Use};
 use crate::raw::memory::sizes::{MAX_SMALL, SizeClass};
 use crate::raw::memory::space::{Cursor, Demand, POISON, Space};
 use crate::raw::mutators::sampler::Promoted;
-use crate::raw::objects::header::{HashState, Header, SiteId, Word};
+use crate::raw::objects::header::{HashState, SiteId, Word};
 use crate::raw::objects::layout::{ELEMENTS_OFFSET, Slots, array_len, for_each_slot, slot_at};
 
 /// The nursery's bounds and what is left of it.
@@ -81,30 +76,6 @@ const QUEUE: usize = 16;
 /// Cards that wait for their lines. Must be a power of two.
 const CARDS_AHEAD: usize = 8;
 
-/// Bytes that one thread copies before it asks others to help: it takes about as long as to start them.
-const ALONE: usize = 128 << 10;
-
-/// Copies whose slots are still to be read, above which a thread gives half of them to another that has none.
-const SHARE_ABOVE: usize = 16;
-
-/// Bytes of the nursery for each thread that empties it. What a thread leaves of its last blocks is in nobody's
-/// use until the next full collection: that must not become much beside the nursery.
-const BYTES_PER_THREAD: usize = 1 << 20;
-
-/// Where the survivors of the nursery go that one thread copies.
-pub(crate) struct Promotion(pub(crate) [Cursor; SizeClass::COUNT]);
-
-impl Default for Promotion {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| Cursor::default()))
-    }
-}
-
-/// Returns how many of `threads` threads may empty a nursery together.
-pub(crate) fn evacuators(nursery_bytes: usize, threads: usize) -> usize {
-    threads.min(nursery_bytes / BYTES_PER_THREAD).max(1)
-}
-
 /// Copies an object, word by word where that is quicker than to call a routine that
 /// first finds out how.
 ///
@@ -130,24 +101,14 @@ unsafe fn copy_object(from: *const u8, to: *mut u8, bytes: usize) {
 const SURVIVORS_FIT: &str =
     "survivors fit: room for a whole nursery is in reserve before it is filled (see `pages.rs`)";
 
-/// Who copies an object, and where to.
-enum Claim {
-    /// This thread.
-    Mine(Raw),
-    /// Another one.
-    Lost(Raw),
-}
-
-/// One evacuation of the nursery, or what one thread does for it.
+/// One evacuation of the nursery.
 pub(crate) struct Evacuation<'h> {
     ground: Ground<'h>,
     space: &'h Space,
     nursery: &'h Nursery,
-    promotion: &'h mut Promotion,
+    cursors: &'h [Cursor],
     /// How a young address becomes a hash in this cycle.
-    hash: &'h (dyn Fn(Raw) -> u32 + Sync),
-    /// Whoever makes a large object of one that others may copy, too.
-    large: &'h Mutex<()>,
+    hash: &'h dyn Fn(Raw) -> u32,
     /// Copied, slots not yet read.
     gray: Vec<Raw>,
     /// Slots that refer to young objects whose headers are on their way to the
@@ -167,17 +128,15 @@ impl<'h> Evacuation<'h> {
         ground: Ground<'h>,
         space: &'h Space,
         nursery: &'h Nursery,
-        promotion: &'h mut Promotion,
-        hash: &'h (dyn Fn(Raw) -> u32 + Sync),
-        large: &'h Mutex<()>,
+        cursors: &'h [Cursor],
+        hash: &'h dyn Fn(Raw) -> u32,
     ) -> Self {
         Self {
             ground,
             space,
             nursery,
-            promotion,
+            cursors,
             hash,
-            large,
             gray: Vec::new(),
             queue: [std::ptr::null(); QUEUE],
             place: 0,
@@ -192,24 +151,18 @@ impl<'h> Evacuation<'h> {
     /// [`drain`](Self::drain), until when it must stay where it is.
     #[inline(always)]
     pub(crate) fn strong(&mut self, slot: &AtomicU32) {
-        self.queue_up::<false>(slot);
-    }
-
-    /// As [`strong`](Self::strong); `TOGETHER` with other threads.
-    #[inline(always)]
-    fn queue_up<const TOGETHER: bool>(&mut self, slot: &AtomicU32) {
         let raw = Raw(slot.load(Relaxed));
         if !raw.is_null() && raw.is_young() {
             prefetch(self.ground.base.object(raw));
             let before = std::mem::replace(&mut self.queue[self.place % QUEUE], slot);
             self.place += 1;
-            self.update::<TOGETHER>(before);
+            self.update(before);
         }
     }
 
     /// Copies what a queued slot refers to and updates it.
     #[inline(always)]
-    fn update<const TOGETHER: bool>(&mut self, slot: *const AtomicU32) {
+    fn update(&mut self, slot: *const AtomicU32) {
         // SAFETY: null, or a slot or root that was queued; roots and objects stay in
         // place while the nursery is evacuated, except for young objects, whose slots
         // are never queued.
@@ -217,7 +170,7 @@ impl<'h> Evacuation<'h> {
             // A slot can be queued twice: a copy may lie on a card still to be read.
             let raw = Raw(slot.load(Relaxed));
             if raw.is_young() {
-                slot.store(self.copy_out::<TOGETHER>(raw).0, Relaxed);
+                slot.store(self.copy(raw).0, Relaxed);
             }
         }
     }
@@ -234,13 +187,8 @@ impl<'h> Evacuation<'h> {
     }
 
     /// Copies a young object out, unless that has been done.
-    pub(crate) fn copy(&mut self, raw: Raw) -> Raw {
-        self.copy_out::<false>(raw)
-    }
-
-    /// As [`copy`](Self::copy); `TOGETHER` with other threads.
     #[inline]
-    fn copy_out<const TOGETHER: bool>(&mut self, raw: Raw) -> Raw {
+    pub(crate) fn copy(&mut self, raw: Raw) -> Raw {
         let base = self.ground.base;
         // SAFETY: a live nursery object.
         let header = unsafe { base.header(raw) };
@@ -253,19 +201,11 @@ impl<'h> Evacuation<'h> {
         let bytes = unsafe { self.ground.traces[word.class() as usize].bytes(from) };
         let mut new = word.with_epoch(self.ground.epoch);
         let hashed = word.hash_state() == HashState::ByAddress;
-        let size = bytes + if hashed { 8 } else { 0 };
-        let to = match TOGETHER {
-            false => self.claim(header, word, size),
-            true => match self.claim_together(header, word, size) {
-                Claim::Mine(to) => to,
-                Claim::Lost(to) => return to,
-            },
-        };
+        let to = self.room(bytes + if hashed { 8 } else { 0 });
         let target = base.object(to);
-        // The header is written below, whole: it says already where the object went.
         // SAFETY: `room` gave that many bytes in the mature space, which does not
-        // overlap the nursery. Nobody else writes to the object, or reads the copy.
-        unsafe { copy_object(from.add(8), target.add(8), bytes - 8) };
+        // overlap the nursery.
+        unsafe { copy_object(from, target, bytes) };
         if hashed {
             new = new.with_hash_state(HashState::Stored);
             // SAFETY: a granule behind the object was asked for.
@@ -273,6 +213,7 @@ impl<'h> Evacuation<'h> {
         }
         // SAFETY: the copy's first word.
         unsafe { base.header(to) }.store(new);
+        header.store(Word::forwarding(word.class(), to));
         self.objects += 1;
         self.bytes += bytes;
         self.gray.push(to);
@@ -286,55 +227,13 @@ impl<'h> Evacuation<'h> {
         to
     }
 
-    /// Returns a place for an object, to which its old header leads from now on.
-    #[inline(always)]
-    fn claim(&self, header: &Header, word: Word, bytes: usize) -> Raw {
-        let to = self.room(bytes);
-        header.store(Word::forwarding(word.class(), to));
-        to
-    }
-
-    /// As [`claim`](Self::claim), where other threads may want to copy the same object. The one whose place is
-    /// in the header copies it; the others need to know the place only, and may do so before there is anything in it.
-    #[inline(always)]
-    fn claim_together(&self, header: &Header, word: Word, bytes: usize) -> Claim {
-        if bytes > MAX_SMALL {
-            return self.claim_large(header, word, bytes);
-        }
-        let to = self.room(bytes);
-        match header.forward(word, Word::forwarding(word.class(), to)) {
-            None => Claim::Mine(to),
-            Some(now) => {
-                // The last cell that was taken here.
-                let size_class = SizeClass::of(bytes);
-                let next = &self.promotion.0[size_class.0 as usize].next;
-                next.set(next.get() - size_class.cell_bytes());
-                Claim::Lost(
-                    now.forwarded_to()
-                        .expect("headers change by forwarding only"),
-                )
-            }
-        }
-    }
-
-    /// Pages cannot be taken back as easily as a cell, so that one thread at a time takes some.
-    #[cold]
-    #[inline(never)]
-    fn claim_large(&self, header: &Header, word: Word, bytes: usize) -> Claim {
-        let _alone = self.large.lock().unwrap();
-        match header.load().forwarded_to() {
-            Some(to) => Claim::Lost(to),
-            None => Claim::Mine(self.claim(header, word, bytes)),
-        }
-    }
-
     #[inline(always)]
     fn room(&self, bytes: usize) -> Raw {
         if bytes > MAX_SMALL {
             return self.large_room(bytes);
         }
         let size_class = SizeClass::of(bytes);
-        let cursor = &self.promotion.0[size_class.0 as usize];
+        let cursor = &self.cursors[size_class.0 as usize];
         if cursor.next.get() + size_class.cell_bytes() > cursor.limit.get() {
             self.refill(cursor, size_class);
         }
@@ -359,83 +258,22 @@ impl<'h> Evacuation<'h> {
 
     /// Reads the slots of everything copied so far, copying what they refer to.
     pub(crate) fn drain(&mut self) {
-        self.drain_until::<false>(usize::MAX, None);
-    }
-
-    /// As [`drain`](Self::drain); if there is much, together with others, who copy to `others`.
-    pub(crate) fn drain_with(&mut self, others: &mut [Promotion], zeal: bool) {
-        // In zeal mode hardly anything survives at once: it is shared out all the same.
-        let alone = if zeal { 0 } else { ALONE };
-        if !others.is_empty() {
-            self.drain_until::<false>(alone, None);
-            if !self.gray.is_empty() {
-                self.share_out(others);
-            }
-        }
-        self.drain();
-    }
-
-    /// Empties what is left of the nursery on several threads.
-    fn share_out(&mut self, others: &mut [Promotion]) {
-        let workers = others.len() + 1;
-        let pool = Pool::new(workers);
-        let share = self.gray.len().div_ceil(workers);
-        for part in self.gray.chunks(share) {
-            pool.give(part.to_vec());
-        }
-        self.gray.clear();
-        let (ground, space, nursery, hash, large) =
-            (self.ground, self.space, self.nursery, self.hash, self.large);
-        let promotions = std::iter::once(&mut *self.promotion).chain(others);
-        let promotions: Vec<Mutex<&mut Promotion>> = promotions.map(Mutex::new).collect();
-        let work = |index: usize| {
-            let _guard = pool.guard();
-            let mut promotion = promotions[index].lock().unwrap();
-            let mut young = Evacuation::new(ground, space, nursery, &mut promotion, hash, large);
-            while let Some(bundle) = pool.take() {
-                young.gray.extend(bundle);
-                young.drain_until::<true>(usize::MAX, Some(&pool));
-            }
-            (young.weak, young.samples, young.objects, young.bytes)
-        };
-        for (weak, samples, objects, bytes) in crew::run(workers, work, || pool.do_without_one()) {
-            self.weak.extend(weak);
-            self.samples.extend(samples);
-            self.objects += objects;
-            self.bytes += bytes;
-        }
-    }
-
-    /// Drains until that many bytes have been copied, and a little more; then the queue is empty, `gray` may not be.
-    /// With a pool, `TOGETHER` with others, gives work to those who have none.
-    fn drain_until<const TOGETHER: bool>(&mut self, bytes: usize, pool: Option<&Pool<Vec<Raw>>>) {
         loop {
-            while self.bytes < bytes
-                && let Some(raw) = self.gray.pop()
-            {
-                self.read_all_slots::<TOGETHER>(raw);
-                if TOGETHER
-                    && self.gray.len() > SHARE_ABOVE
-                    && let Some(pool) = pool
-                    && pool.is_hungry()
-                {
-                    // The older half: the wider part of what is left.
-                    let newer = self.gray.split_off(self.gray.len() / 2);
-                    pool.give(std::mem::replace(&mut self.gray, newer));
-                }
+            while let Some(raw) = self.gray.pop() {
+                self.read_all_slots(raw);
             }
             let queue = std::mem::replace(&mut self.queue, [std::ptr::null(); QUEUE]);
             for slot in queue {
-                self.update::<TOGETHER>(slot);
+                self.update(slot);
             }
-            if self.gray.is_empty() || self.bytes >= bytes {
+            if self.gray.is_empty() {
                 return;
             }
         }
     }
 
     #[inline(always)]
-    fn read_all_slots<const TOGETHER: bool>(&mut self, raw: Raw) {
+    fn read_all_slots(&mut self, raw: Raw) {
         // SAFETY: a fresh copy in the mature space.
         let word = unsafe { self.ground.base.header(raw) }.load();
         let object = self.ground.base.object(raw);
@@ -446,16 +284,16 @@ impl<'h> Evacuation<'h> {
                     let offset = 8 + 4 * bits.trailing_zeros() as usize;
                     bits &= bits - 1;
                     // SAFETY: the bitmap says that a slot is there.
-                    self.queue_up::<TOGETHER>(unsafe { slot_at(object, offset) });
+                    self.strong(unsafe { slot_at(object, offset) });
                 }
             }
-            Slots::Array | Slots::Listed => self.read_slots::<TOGETHER>(raw, word, 0, usize::MAX),
+            Slots::Array | Slots::Listed => self.read_slots(raw, word, 0, usize::MAX),
         }
     }
 
     /// Reads the slots of an object outside the nursery that lie between two
     /// offsets of the region.
-    fn read_slots<const TOGETHER: bool>(&mut self, raw: Raw, word: Word, from: usize, to: usize) {
+    fn read_slots(&mut self, raw: Raw, word: Word, from: usize, to: usize) {
         let Ground {
             base,
             traces,
@@ -474,7 +312,7 @@ impl<'h> Evacuation<'h> {
             let end = to.saturating_sub(first).div_ceil(4).min(len);
             for i in start..end {
                 // SAFETY: an element of the array.
-                self.queue_up::<TOGETHER>(unsafe { slot_at(object, ELEMENTS_OFFSET + 4 * i) });
+                self.strong(unsafe { slot_at(object, ELEMENTS_OFFSET + 4 * i) });
             }
             return;
         }
@@ -497,7 +335,7 @@ impl<'h> Evacuation<'h> {
                             let target = Raw(slot.load(Relaxed));
                             weak |= !target.is_null() && target.is_young();
                         }
-                        _ => self.queue_up::<TOGETHER>(slot),
+                        _ => self.strong(slot),
                     }
                 },
             );
@@ -571,7 +409,7 @@ impl<'h> Evacuation<'h> {
             // SAFETY: the start of a cell or of a large object.
             let word = unsafe { self.ground.base.header(raw) }.load();
             if !word.is_free() && word.forwarded_to().is_none() {
-                self.read_slots::<false>(raw, word, start, end);
+                self.read_slots(raw, word, start, end);
             }
         };
         match record.usage() {

@@ -86,7 +86,6 @@ impl Pages {
         capacity_bytes: usize,
         limit: usize,
         nursery_bytes: usize,
-        evacuators: usize,
     ) -> std::io::Result<Self> {
         let capacity = (capacity_bytes / PAGE) as u32;
         let records = capacity as usize * size_of::<PageRecord>();
@@ -96,7 +95,7 @@ impl Pages {
             base,
             capacity,
             most: (limit / PAGE) as u32,
-            reserve: survivors(nursery_bytes, evacuators),
+            reserve: survivors(nursery_bytes),
             grants: AtomicU64::new(u64::MAX),
             free: Mutex::default(),
             used: AtomicU32::new(0),
@@ -296,12 +295,12 @@ impl Pages {
 }
 
 /// Pages that the survivors of a nursery take at most. An object takes up to half as much again when it moves, for its
-/// hash is then behind it, and twice as much if that makes it a large one; and of each size each thread that copies some may leave
-/// a block almost empty.
-fn survivors(nursery_bytes: usize, evacuators: usize) -> u32 {
+/// hash is then behind it, and twice as much if that makes it a large one; and of each size a block may
+/// be almost empty.
+fn survivors(nursery_bytes: usize) -> u32 {
     let blocks = match nursery_bytes {
         0 => 0,
-        _ => SizeClass::COUNT * evacuators + 1,
+        _ => SizeClass::COUNT + 1,
     };
     ((2 * nursery_bytes + blocks * BLOCK) / PAGE) as u32
 }

@@ -200,15 +200,6 @@ impl Header {
         Word(self.0.swap(word.0, Relaxed))
     }
 
-    /// Makes a header that is `before` lead to where the object goes. Returns what it is instead if another thread was quicker.
-    #[inline]
-    pub(crate) fn forward(&self, before: Word, forwarding: Word) -> Option<Word> {
-        let changed = self
-            .0
-            .compare_exchange(before.0, forwarding.0, Relaxed, Relaxed);
-        changed.err().map(Word)
-    }
-
     /// The object is in use, while the program runs: other threads may change other bits, which this store does not touch.
     #[inline]
     pub(crate) fn refresh(&self) {

@@ -218,10 +218,8 @@ fn answers(builder: HeapBuilder) -> String {
 fn observing_and_selecting_change_no_answer() {
     for collector in [Collector::MarkSweep, Collector::Generational] {
         for threads in [1, 3] {
-            // Measures have sums of places in them. So small a nursery is emptied by one thread, which puts all where it did before.
             let builder = Heap::builder()
                 .max_bytes(256 << 20)
-                .nursery_bytes(1 << 20)
                 .collector(collector)
                 .collector_threads(threads);
             let plain = answers(builder.clone());
